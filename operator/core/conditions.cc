@@ -26,7 +26,7 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 59> kReasons = {{
+constexpr Table<Reason, 60> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -38,6 +38,7 @@ constexpr Table<Reason, 59> kReasons = {{
     {Reason::kRoundActive, "RoundActive"},
     {Reason::kRoundAdopted, "RoundAdopted"},
     {Reason::kWaitingForWorkers, "WaitingForWorkers"},
+    {Reason::kPodNotStarting, "PodNotStarting"},
     {Reason::kPreparingRound, "PreparingRound"},
     {Reason::kJoiningRound, "JoiningRound"},
     {Reason::kRankFailed, "RankFailed"},

@@ -40,6 +40,7 @@ enum class Reason {
   kRoundActive,
   kRoundAdopted,
   kWaitingForWorkers,
+  kPodNotStarting,
   kPreparingRound,
   kJoiningRound,
   kRankFailed,

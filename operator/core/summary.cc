@@ -9,6 +9,7 @@
 #include "operator/core/fence.h"
 #include "operator/core/floor.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/startup.h"
 
 namespace muster::control {
 namespace {
@@ -96,6 +97,9 @@ std::optional<Shown> ShowRound(const Draft& draft) {
       return Shown{Reason::kEndUnconfirmed, DescribeUnconfirmed(*pod)};
     }
   }
+  if (const auto blocked = DescribeBlockedPod(draft)) {
+    return Shown{Reason::kPodNotStarting, *blocked};
+  }
   if (memory.broken_reason) return Shown{*memory.broken_reason, memory.broken_sentence};
   // A new leader keeps what the last one wrote until it has better information.
   if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return std::nullopt;
@@ -106,11 +110,20 @@ std::optional<Shown> ShowRound(const Draft& draft) {
                absl::StrCat("round ", memory.id.round, " is being formed")};
 }
 
+// Warns once, though kubelet's words change as it tries again.
+void WarnOfBlockedPod(Draft& draft, const Shown& shown) {
+  if (shown.reason != Reason::kPodNotStarting) return;
+  const v1alpha1::Condition* before = FindCondition(draft.view.status, ConditionType::kRunning);
+  if (before != nullptr && before->reason() == Name(Reason::kPodNotStarting)) return;
+  draft.EmitWarning(shown.reason, shown.sentence);
+}
+
 void ShowRunning(Draft& draft) {
   std::optional<Shown> shown = ShowStopped(draft);
   const bool stopped = shown.has_value();
   if (!stopped) shown = ShowRound(draft);
   if (!shown) return;
+  WarnOfBlockedPod(draft, *shown);
   draft.Condition(ConditionType::kRunning, shown->running, shown->reason, shown->sentence);
   if (!stopped && IsHeld(draft.plan.memory)) {
     draft.Condition(ConditionType::kCheckpointed, false, shown->reason, shown->sentence);
@@ -128,9 +141,12 @@ void ShowDegraded(Draft& draft) {
                     absl::StrCat(sentence, ": the job ", draft.plan.status.preemption().message()));
     return;
   }
-  const bool fewer = members < count;
-  draft.Condition(ConditionType::kDegraded, fewer,
-                  fewer ? Reason::kFewerWorkers : Reason::kAllWorkers, sentence);
+  if (members >= count) {
+    return draft.Condition(ConditionType::kDegraded, false, Reason::kAllWorkers, sentence);
+  }
+  const std::optional<std::string> blocked = DescribeBlockedPod(draft);
+  draft.Condition(ConditionType::kDegraded, true, Reason::kFewerWorkers,
+                  blocked ? absl::StrCat(sentence, ": ", *blocked) : sentence);
 }
 
 JobState StateOf(const Draft& draft) {

@@ -39,6 +39,13 @@ struct ContainerEnd {
   std::string reason;  // OOMKilled, Error, Completed, ...; for a rank, as in ExitReport
 };
 
+// A container that has not started yet; init containers too.
+struct ContainerWait {
+  std::string container;
+  std::string reason;  // ContainerCreating, ImagePullBackOff, CreateContainerConfigError, ...
+  std::string message;
+};
+
 // A condition of a pod or node.
 struct ConditionView {
   std::string type;
@@ -79,6 +86,8 @@ struct PodView {
   std::string message;
   // Every container that has terminated, including `worker`.
   std::vector<ContainerEnd> ended;
+  // Every container that waits, in the order in which they start.
+  std::vector<ContainerWait> waiting;
   std::vector<ConditionView> conditions;
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known

@@ -84,6 +84,21 @@ std::vector<ContainerEnd> ReadEnds(const Json& pod) {
   return ends;
 }
 
+std::vector<ContainerWait> ReadWaits(const Json& pod) {
+  std::vector<ContainerWait> waits;
+  for (const char* kind : {"initContainerStatuses", "containerStatuses"}) {
+    const Json* list = kube::Find(pod, {"status", kind});
+    if (list == nullptr || !list->is_array()) continue;
+    for (const Json& item : *list) {
+      const Json* waiting = kube::Find(item, {"state", "waiting"});
+      if (waiting == nullptr || !waiting->is_object() || waits.size() == kMaxContainers) continue;
+      waits.push_back({StringAt(item, {"name"}), StringAt(*waiting, {"reason"}),
+                       StringAt(*waiting, {"message"})});
+    }
+  }
+  return waits;
+}
+
 void ReadWorkerContainer(const Json& pod, PodView& view) {
   const Json* status =
       FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", kWorkerContainer);
@@ -119,6 +134,7 @@ PodView ParsePodView(const Json& json) {
   if (kube::LabelOf(json, kJobLabel).empty())
     return view;  // not a job's pod: only its place matters
   view.ended = ReadEnds(json);
+  view.waiting = ReadWaits(json);
   view.conditions = ReadConditions(json);
   return view;
 }
@@ -150,6 +166,7 @@ const kube::FieldMask& PodFields() {
         "status.conditions.status",
         "status.containerStatuses.state.terminated",
         "status.containerStatuses.state.waiting",
+        "status.initContainerStatuses.state.waiting",
         "status.message",
         "status.reason",
     };

@@ -130,6 +130,8 @@ constexpr char kWholePod[] = R"({
       "containers": [{"name": "worker", "env": [{"name": "A", "value": "B"}],
                       "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}]},
     "status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory",
+      "initContainerStatuses": [
+        {"name": "copy", "state": {"waiting": {"reason": "CrashLoop", "message": "why"}}}],
       "containerStatuses": [
         {"name": "worker", "state": {"terminated": {"exitCode": 137, "signal": 9, "reason": "OOMKilled",
                                                     "message": "killed"}}},
@@ -152,6 +154,9 @@ std::string Printed(const PodRecord& pod) {
     absl::StrAppend(&text, " ", end.container, " ", end.exit_code, " ", end.signal, " ",
                     end.reason);
   }
+  for (const ContainerWait& wait : view.waiting) {
+    absl::StrAppend(&text, " ", wait.container, " ", wait.reason, " ", wait.message);
+  }
   for (const ConditionView& one : view.conditions) {
     absl::StrAppend(&text, " ", one.type, "=", one.status, " ", one.reason);
   }
@@ -165,7 +170,8 @@ TEST(ObjectRecordsTest, ThePodFieldsAreAllThatIsRead) {
   EXPECT_EQ(Printed(*pod), Printed(*ParsePodRecord(whole)));
   EXPECT_EQ(Printed(*pod),
             "d/gpt-0-2 gpt muster 3000 1073741824 1 1 no room u 7 j 023 n1 11 137 Evicted low on "
-            "memory worker 137 9 OOMKilled PodScheduled=False r Ready=True ");
+            "memory worker 137 9 OOMKilled copy CrashLoop why log ImagePullBackOff no "
+            "PodScheduled=False r Ready=True ");
 }
 
 TEST(ObjectRecordsTest, TheNodeFieldsAreAllThatIsRead) {

@@ -22,7 +22,7 @@ COMPILE = ("-trimpath", "-gcflags=all=-dwarf=false")
 
 # One program acts as all of these, depending on the name by which it is called (modules/controlplane/main.go).
 CONTROL_PLANE = "controlplane"
-LINKS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "scheduler-filters")
+LINKS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "scheduler-filters")
 
 
 def version_of(required):

@@ -18,6 +18,7 @@ _CERTIFICATES = {
     "admin": ("/O=system:masters/CN=admin", ""),
     "kube-controller-manager": ("/CN=system:kube-controller-manager", ""),
     "kube-scheduler": ("/CN=system:kube-scheduler", ""),
+    "kube-proxy": ("/CN=system:kube-proxy", ""),
 }
 
 
@@ -72,3 +73,5 @@ def make_all(place):
     write_kubeconfig(pki, "admin", place.kubeconfig)
     for name in ("kube-controller-manager", "kube-scheduler"):
         write_kubeconfig(pki, name, place.folder / f"{name}.kubeconfig")
+    # It runs on the nodes, whose loopback is another.
+    write_kubeconfig(pki, "kube-proxy", place.folder / "kube-proxy.kubeconfig", f"https://{network.ADDRESS}:6443")

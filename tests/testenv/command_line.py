@@ -21,7 +21,7 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   pid COMPONENT            prints its process id
   start|stop|kill|freeze|thaw COMPONENT
                            one component: start again, SIGTERM, SIGKILL, SIGSTOP, SIGCONT;
-                           of a node kubelet-0, containerd-0, or node-0 for all that runs on it
+                           of a node kubelet-0, containerd-0, kube-proxy-0, or node-0 for all that runs on it
 
 Without --name it is the one that all cluster tests share; any other name is a private one, apart from
 it, for tests that break things.

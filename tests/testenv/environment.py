@@ -122,7 +122,7 @@ def _start(place, wanted):
     wait("the API server was ready", lambda: kubectl(place, "get", "--raw=/readyz").returncode == 0)
     begin((components.CONTROLLER_MANAGER, components.SCHEDULER))
     node_lifecycle.prepare_containerds(place, started, wait)
-    begin(name for name in nodes.components(nodes.MOST) if name.startswith(nodes.KUBELET))
+    begin(name for name in nodes.components(nodes.MOST) if name.startswith((nodes.PROXY, nodes.KUBELET)))
     chosen = any(flag.startswith("--controllers=") for flag in options(place)["flags"].get(components.CONTROLLER_MANAGER, []))
     if components.CONTROLLER_MANAGER in options(place)["components"] and not chosen:
         wait("there was a default ServiceAccount", lambda: kubectl(place, "get", "serviceaccount", "default", "-n", "default").returncode == 0)

@@ -8,9 +8,9 @@ from place import CACHE, Failure
 # Every node has a route to the pods of this many, so that nodes can be added one by one.
 MOST = 8
 PROGRAMS = CACHE / "sdk/containerd"
-NODE, CONTAINERD, KUBELET = "node", "containerd", "kubelet"
+NODE, CONTAINERD, PROXY, KUBELET = "node", "containerd", "kube-proxy", "kubelet"
 # In the order they start.
-KINDS = (NODE, CONTAINERD, KUBELET)
+KINDS = (NODE, CONTAINERD, PROXY, KUBELET)
 
 
 class Node:
@@ -53,6 +53,9 @@ class Node:
 
 def address(index):
     return f"10.99.0.{10 + index}"
+
+
+ALL_PODS = "10.244.0.0/16"
 
 
 def pods(index):

@@ -93,11 +93,26 @@ def _kubelet(node, bin_folder):
             f"--hostname-override={node.name}", f"--node-ip={node.address}"]
 
 
+def _proxy(node, bin_folder):
+    (node.folder / "kube-proxy.yaml").write_text(f"""apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clientConnection: {{kubeconfig: {node.place.folder}/kube-proxy.kubeconfig}}
+hostnameOverride: {node.name}
+clusterCIDR: {nodes.ALL_PODS}
+mode: iptables
+# A change of an address reaches the rules at once and not up to a second later.
+iptables: {{minSyncPeriod: 0s}}
+# The machine's settings stay as they are.
+conntrack: {{maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}}
+""")
+    return [bin_folder / "kube-proxy", f"--config={node.folder}/kube-proxy.yaml"]
+
+
 def command(place, component, bin_folder):
     """argv, after writing the files that it names."""
     node, (kind, _) = nodes.of(place, component), nodes.parse(component)
     node.folder.mkdir(parents=True, exist_ok=True)
-    argv = {nodes.NODE: _first_process, nodes.CONTAINERD: _containerd, nodes.KUBELET: _kubelet}[kind](node, bin_folder)
+    argv = {nodes.NODE: _first_process, nodes.CONTAINERD: _containerd, nodes.PROXY: _proxy, nodes.KUBELET: _kubelet}[kind](node, bin_folder)
     return [str(argument) for argument in argv]
 
 

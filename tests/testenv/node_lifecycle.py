@@ -66,7 +66,7 @@ def import_image(node, archive):
 
 
 def wait_ready(place, started, kubectl, wait):
-    """Waits until the kubelets among `started` answer the API server and it calls their nodes ready."""
+    """Waits until the kubelets among `started` answer the API server, it calls their nodes ready and Services work."""
     for node in nodes.present(place, [name for name in started if nodes.parse(name)]):
         kubelet = node.component(nodes.KUBELET)
         if kubelet in processes.running(place.folder):
@@ -74,6 +74,10 @@ def wait_ready(place, started, kubectl, wait):
             wait(f"the kubelet of {node.name} answered", lambda: kubectl(place, "get", f"--raw={health}").returncode == 0, kubelet)
             ready = ["wait", "--for=condition=Ready", f"node/{node.name}", "--timeout=1s"]
             wait(f"{node.name} was ready", lambda: kubectl(place, *ready).returncode == 0, kubelet)
+        proxy = node.component(nodes.PROXY)
+        if proxy in started:
+            health = f"/api/v1/nodes/http:{node.name}:10256/proxy/healthz"
+            wait(f"kube-proxy of {node.name} had made its rules", lambda: kubectl(place, "get", f"--raw={health}").returncode == 0, proxy)
 
 
 def remove(place):

@@ -7,8 +7,6 @@ import node as nodes
 from place import Failure
 
 _BRIDGE = "nodes"
-# A pod reaches the API server at this service address without kube-proxy.
-_API_SERVICE = "10.96.0.1"
 
 
 def _run(command, what, **kwargs):
@@ -38,12 +36,11 @@ link set {cable} master {_BRIDGE} up
 route replace {node.pods} via {node.address}
 """)
     others = [f"ip route add {nodes.pods(i)} via {nodes.address(i)}" for i in range(nodes.MOST) if i != node.index]
-    to_api = f"-d {_API_SERVICE} -p tcp --dport 443 -j DNAT --to-destination {network.ADDRESS}:6443"
     script = [
         "ip link set lo up", f"ip addr add {node.address}/24 dev eth0", "ip link set eth0 up",
         f"ip route add default via {network.ADDRESS}", *others, "echo 1 >/proc/sys/net/ipv4/ip_forward",
-        # The second rule is for pods in the node's own network.
-        f"iptables -t nat -A PREROUTING {to_api}", f"iptables -t nat -A OUTPUT {to_api}"]
+        # kube-proxy's rules must also see what a pod answers to another one of the same node.
+        "echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables"]
     _run(node.inside(["sh", "-ec", "\n".join(script)], {}), f"setting up the network of {node.name}")
 
 

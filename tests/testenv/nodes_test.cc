@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "gmock/gmock.h"
@@ -40,24 +41,27 @@ class NodesTest : public ::testing::Test {
     const absl::Status imported = cluster_->ImportImage("all", TestFile("greeter.tar"));
     ASSERT_TRUE(imported.ok()) << imported;
     Kubectl({"wait", "--for=create", "serviceaccount/default", "--timeout=30s"});
-    for (const std::string index : {"0", "1"}) {
-      const absl::Status applied = cluster_->Apply(absl::StrCat(R"(
-apiVersion: v1
-kind: Pod
-metadata: {name: pod-)",
-                                                                index, R"(}
-spec:
-  nodeName: node-)",
-                                                                index, R"(
-  terminationGracePeriodSeconds: 1
-  containers: [{name: greeter, image: "muster.test/greeter:1", args: [serve, ")",
-                                                                kPort, R"(", pod-)", index, R"(]}]
-)"));
-      ASSERT_TRUE(applied.ok()) << applied;
-    }
+    StartPod("pod-0", "node-0");
+    StartPod("pod-1", "node-1");
     Kubectl({"wait", "--for=condition=Ready", "pod/pod-0", "pod/pod-1", "--timeout=50s"});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
+
+  // Makes a pod that greets whoever connects.
+  static void StartPod(const std::string& name, const std::string& node) {
+    const absl::Status applied = cluster_->Apply(absl::Substitute(
+        R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: $0, labels: {greeter: $0}}
+spec:
+  nodeName: $1
+  terminationGracePeriodSeconds: 1
+  containers: [{name: greeter, image: "muster.test/greeter:1", args: [serve, "$2", $0]}]
+)",
+        name, node, kPort));
+    ASSERT_TRUE(applied.ok()) << applied;
+  }
 
   // Returns the output; fails the test if kubectl does.
   static std::string Kubectl(const std::vector<std::string>& arguments) {
@@ -155,6 +159,28 @@ TEST_F(NodesTest, APodReachesTheApiServerByItsServiceAddress) {
     EXPECT_THAT(asked->out, HasSubstr("Client sent an HTTP request to an HTTPS server"))
         << asked->err;
   }
+}
+
+TEST_F(NodesTest, AServiceLeadsToItsPodFromThatPodsNodeAndFromAnother) {
+  StartPod("pod-2", "node-0");
+  const absl::Status applied = cluster_->Apply(absl::Substitute(R"(
+apiVersion: v1
+kind: Service
+metadata: {name: greeter}
+spec: {selector: {greeter: pod-0}, ports: [{port: 80, targetPort: $0}]}
+)",
+                                                                kPort));
+  ASSERT_TRUE(applied.ok()) << applied;
+  Kubectl({"wait", "--for=condition=Ready", "pod/pod-2", "--timeout=50s"});
+  const std::string address =
+      Kubectl({"get", "service", "greeter", "--output=jsonpath={.spec.clusterIP}"});
+  for (const std::string pod : {"pod-1", "pod-2"}) {
+    EXPECT_TRUE(Within(absl::Seconds(30), [&] {
+      const auto asked = AskFrom(pod, address, "80");
+      return asked.ok() && asked->out == "hello from pod-0\n";
+    })) << pod;
+  }
+  Kubectl({"delete", "pod/pod-2"});
 }
 
 TEST_F(NodesTest, PodsOutliveContainerd) {

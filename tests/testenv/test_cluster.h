@@ -87,7 +87,7 @@ class TestCluster {
 
   // The following are for a private control plane only (else FailedPrecondition). `component` is
   // "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", or of a node
-  // "kubelet-0", "containerd-0", or "node-0" for everything on it.
+  // "kubelet-0", "containerd-0", "kube-proxy-0", or "node-0" for everything on it.
   bool is_private() const;
   absl::Status Kill(const std::string& component) const;  // SIGKILL
   absl::Status Stop(const std::string& component) const;  // SIGTERM; waits

@@ -16,6 +16,7 @@
 #include "trainer/checkpoint/abandon.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/reader.h"
+#include "trainer/checkpoint/round_mark.h"
 #include "trainer/checkpoint/snapshot.h"
 
 namespace muster::trainer {
@@ -77,6 +78,10 @@ absl::StatusOr<Json> HuggingFaceConfig(const TrainingState& state, const RunIden
 
 ClaimOwner OwnerOf(const RunIdentity& identity) { return {identity.job, identity.job_uid}; }
 
+RoundMark MarkOf(const RunIdentity& identity, const v1alpha1::RoundId& round) {
+  return {.job_uid = identity.job_uid, .term = round.term(), .round = round.round()};
+}
+
 std::vector<TensorRecord> RecordsOf(const std::vector<SnapshotTensor>& tensors) {
   std::vector<TensorRecord> records;
   for (const SnapshotTensor& tensor : tensors) {
@@ -125,6 +130,14 @@ CheckpointWriter::Report CheckpointStore::ReportTo(Outbox& outbox) {
 
 absl::Status CheckpointStore::Claim() {
   return ClaimCheckpoints(files_, uri_, OwnerOf(identity_), Takeover::kFromEarlierJob);
+}
+
+absl::Status CheckpointStore::WriteMark(const v1alpha1::RoundId& round) {
+  return WriteRoundMark(files_, uri_, MarkOf(identity_, round));
+}
+
+absl::Status CheckpointStore::FindMark(const v1alpha1::RoundId& round) {
+  return FindRoundMark(files_, uri_, MarkOf(identity_, round));
 }
 
 std::optional<v1alpha1::Version> CheckpointStore::Durable() {

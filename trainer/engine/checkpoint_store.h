@@ -42,6 +42,8 @@ class CheckpointStore final : public Checkpoints {
 
   absl::Status Claim() override;
   absl::Status CheckWritable() override { return trainer::CheckWritable(files_, uri_); }
+  absl::Status WriteMark(const v1alpha1::RoundId& round) override;
+  absl::Status FindMark(const v1alpha1::RoundId& round) override;
   void SetKeep(int keep) override { writer_.SetKeep(keep); }
   Listing List(const TrainingState& state) override;
   absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) override;

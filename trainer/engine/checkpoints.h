@@ -32,6 +32,10 @@ class Checkpoints {
   // Returns OK if the directory can be written now, FailedPrecondition or PermissionDenied if it
   // cannot, and another error if that is not known.
   virtual absl::Status CheckWritable() = 0;
+  // Marks the directory for this round, and looks for that mark: NotFound, perhaps only for a
+  // while, if the rank that wrote it has another directory of the same path.
+  virtual absl::Status WriteMark(const v1alpha1::RoundId& round) = 0;
+  virtual absl::Status FindMark(const v1alpha1::RoundId& round) = 0;
   // Sets how many complete checkpoints are kept from the next save on.
   virtual void SetKeep(int keep) = 0;
   // The checkpoints of the directory that are complete.

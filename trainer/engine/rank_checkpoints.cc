@@ -1,9 +1,14 @@
 #include "trainer/engine/rank_checkpoints.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "ATen/ops/empty.h"
+#include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/logging.h"
+#include "base/status_macros.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/commit/version.h"
 
@@ -11,6 +16,8 @@ namespace muster::trainer {
 namespace {
 
 using v1alpha1::ResumePoint;
+
+constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
 // Nobody can write there until somebody changes the directory.
 bool IsForbidden(const absl::Status& written) {
@@ -70,6 +77,41 @@ void RankCheckpoints::ReportCannotSave(const ResumePoint& resume, const absl::St
   report.set_history(resume.history());
   report.set_error(std::string(why.message()));
   outbox_.Send(message);
+}
+
+absl::Status RankCheckpoints::CheckShared(const v1alpha1::RoundId& round, const ResumePoint& resume,
+                                          Communicator& communicator, absl::Duration patience,
+                                          const std::atomic<bool>& interrupt) {
+  if (resume.source() != ResumePoint::FRESH || communicator.size() == 1) return absl::OkStatus();
+  // A mark that could not be written, as on a full disk, proves nothing about the others.
+  const bool first = communicator.rank() == 0;
+  const bool marks = first && directory_ != nullptr && directory_->WriteMark(round).ok();
+  const at::Tensor mine = at::full({1}, marks ? 1 : 0, at::kLong);
+  at::Tensor all = at::empty({communicator.size()}, at::kLong);
+  MUSTER_RETURN_IF_ERROR(communicator.AllGather(all, mine, "marks")->Wait());
+  if (first || directory_ == nullptr || all.const_data_ptr<int64_t>()[0] == 0) {
+    return absl::OkStatus();
+  }
+  const absl::Status seen = AwaitMark(round, patience, interrupt);
+  if (!absl::IsNotFound(seen)) return seen;
+  return absl::InvalidArgumentError(
+      absl::StrCat("checkpoint.uri: rank ", communicator.rank(),
+                   " does not see what rank 0 has written there: it must be one directory for all "
+                   "workers, as of a ReadWriteMany volume (",
+                   seen.message(), ")"));
+}
+
+absl::Status RankCheckpoints::AwaitMark(const v1alpha1::RoundId& round, absl::Duration patience,
+                                        const std::atomic<bool>& interrupt) {
+  const absl::Time deadline = clock_.Monotonic() + patience;
+  while (true) {
+    const absl::Status found = directory_->FindMark(round);
+    if (found.ok()) return found;
+    if (!absl::IsNotFound(found)) return absl::OkStatus();  // not known: a save tries again
+    if (clock_.Monotonic() >= deadline) return found;
+    if (interrupt) return absl::AbortedError("interrupted in looking for the round's mark");
+    absl::SleepFor(std::min(patience, kLookAgain));
+  }
 }
 
 absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_checkpoint) {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/link.h"
@@ -40,6 +41,13 @@ class RankCheckpoints {
   // Unavailable if the directory belonged to this job and cannot be written now: that is waited
   // for, unless ranks hold live state, which is worth more; then it is reported.
   absl::Status CheckWritable(const v1alpha1::ResumePoint& resume, int local_rank);
+  // Called by all ranks of the round once they are connected. A new run whose ranks have different
+  // directories of one path could never complete a checkpoint: returns InvalidArgument on each rank
+  // that does not see rank 0's within `patience`, and Aborted when `interrupt` is raised. Other
+  // rounds resume from what all ranks have seen.
+  absl::Status CheckShared(const v1alpha1::RoundId& round, const v1alpha1::ResumePoint& resume,
+                           Communicator& communicator, absl::Duration patience,
+                           const std::atomic<bool>& interrupt);
   // Loads the checkpoint of `plan`. Names it in `bad_checkpoint` if it is damaged, so that no later
   // round tries it.
   absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
@@ -71,6 +79,8 @@ class RankCheckpoints {
   void EndRound();
 
  private:
+  absl::Status AwaitMark(const v1alpha1::RoundId& round, absl::Duration patience,
+                         const std::atomic<bool>& interrupt);
   void ReportCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
 
   Checkpoints* const directory_;

@@ -1,5 +1,7 @@
 #include "trainer/engine/run_config.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -110,6 +112,9 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   MUSTER_ASSIGN_OR_RETURN(
       config.step_deadline,
       ReadDuration(spec.elastic().step_deadline(), "elastic.stepDeadline", absl::Minutes(5)));
+  // Ranks that see the mark wait for the others meanwhile.
+  config.settings.mark_seen_within =
+      std::min(config.settings.mark_seen_within, config.step_deadline / 2);
   return config;
 }
 

@@ -31,6 +31,7 @@ TEST(RunConfigTest, ReadsTheSpecAndFillsInTheApisDefaults) {
   EXPECT_EQ(config->settings.save_every_steps, 25);
   EXPECT_EQ(config->settings.save_every, absl::ZeroDuration());
   EXPECT_EQ(config->step_deadline, absl::Seconds(90));
+  EXPECT_EQ(config->settings.mark_seen_within, absl::Seconds(45)) << "the others wait meanwhile";
 }
 
 v1alpha1::TrainingJobSpec SpecWithoutDefaults() {

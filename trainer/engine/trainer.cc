@@ -175,6 +175,13 @@ absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
   return checkpoints_.CheckWritable(resume, settings_.local_rank);
 }
 
+absl::Status Trainer::CheckShared(const ResumePoint& resume) {
+  const absl::Status shared = checkpoints_.CheckShared(
+      round_, resume, *communicator_, settings_.mark_seen_within, parts_.inbox.interrupt());
+  if (absl::IsInvalidArgument(shared)) exit_code_ = kExitBadInput;
+  return shared;
+}
+
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
   MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
   if (go.endpoint().empty()) {
@@ -189,6 +196,7 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   parts_.inbox.SetAbort([this](std::string_view why) { communicator_->Abort(why); });
   MUSTER_FAILPOINT("trainer.during_join");
   MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, *communicator_));
+  MUSTER_RETURN_IF_ERROR(CheckShared(go.resume()));
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
                           parts_.state.commit().Go(round_, rank_, go.resume()));
   MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));

@@ -77,6 +77,7 @@ class Trainer {
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
+  absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);

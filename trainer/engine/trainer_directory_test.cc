@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/exit_codes.h"
 #include "base/mutex.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/testing/thread_rounds.h"
@@ -85,6 +86,43 @@ TEST_F(TrainerTest, ADirectoryThatBecameReadOnlyIsReportedAndLiveStateGoesOn) {
   EXPECT_EQ(report.error(), "/ck: read-only file system");
   EXPECT_EQ(report.version().step(), position.applied().step());
   EXPECT_EQ(a->AwaitJoined().error(), "");
+}
+
+// Two machines have a volume of their own under one path.
+TEST_F(TrainerTest, ADirectoryThatIsNotOneForAllRanksIsFoundBeforeTheFirstStep) {
+  settings_.mark_seen_within = absl::ZeroDuration();
+  MemoryCheckpoints::Disk other;
+  auto a = Start();
+  ThreadTrainer b(options_, settings_, rounds_, other);
+  Prepare({a.get(), &b});
+  a->Go(round_, Fresh(1));
+  b.Go(round_, Fresh(1));
+  const v1alpha1::TrainerFinished finished = b.AwaitFinished();
+  EXPECT_FALSE(finished.succeeded());
+  EXPECT_EQ(finished.message(),
+            "checkpoint.uri: rank 1 does not see what rank 0 has written there: it must be one "
+            "directory for all workers, as of a ReadWriteMany volume (/ck/claim/round.json: is of "
+            "another round)");
+  b.Kill();
+  EXPECT_EQ(b.exit_code(), kExitBadInput);
+  EXPECT_TRUE(a->outbox().Reports().empty()) << "it trained";
+}
+
+TEST_F(TrainerTest, ADirectoryOfAllRanksIsFoundToBeOneWithoutAnyPatience) {
+  settings_.mark_seen_within = absl::ZeroDuration();
+  auto a = Start();
+  auto b = Start();
+  Prepare({a.get(), b.get()});
+  Go({a.get(), b.get()}, Fresh(1));
+}
+
+TEST_F(TrainerTest, AMarkThatCannotBeWrittenProvesNothing) {
+  settings_.mark_seen_within = absl::ZeroDuration();
+  SetWriteFault(disk_, absl::ResourceExhaustedError("/ck: no space left on device"));
+  auto a = Start();
+  auto b = Start();
+  Prepare({a.get(), b.get()});
+  Go({a.get(), b.get()}, Fresh(1));
 }
 
 TEST_F(TrainerTest, TrainingBeginsOnAFullDisk) {

@@ -83,6 +83,7 @@ class MemoryCheckpoints final : public Checkpoints {
     absl::Status list_fault MUSTER_GUARDED_BY(mu);
     absl::Status save_fault MUSTER_GUARDED_BY(mu);
     absl::Status load_fault MUSTER_GUARDED_BY(mu);
+    int64_t marked_round MUSTER_GUARDED_BY(mu) = 0;
   };
   explicit MemoryCheckpoints(Disk& disk) : disk_(disk) {}
 
@@ -93,6 +94,17 @@ class MemoryCheckpoints final : public Checkpoints {
   absl::Status CheckWritable() override {
     MutexLock lock(disk_.mu);
     return disk_.write_fault;
+  }
+  absl::Status WriteMark(const v1alpha1::RoundId& round) override {
+    MutexLock lock(disk_.mu);
+    MUSTER_RETURN_IF_ERROR(disk_.write_fault);
+    disk_.marked_round = round.round();
+    return absl::OkStatus();
+  }
+  absl::Status FindMark(const v1alpha1::RoundId& round) override {
+    MutexLock lock(disk_.mu);
+    if (disk_.marked_round == round.round()) return absl::OkStatus();
+    return absl::NotFoundError("/ck/claim/round.json: is of another round");
   }
   void SetKeep(int keep) override {
     MutexLock lock(disk_.mu);

@@ -1,6 +1,6 @@
 // This program is every program of the control plane: Kubernetes' own and etcd. The name under which
 // it is started, usually that of a link to it, chooses which one runs. So the packages that they
-// share are compiled and linked once and not six times.
+// share are compiled and linked once and not seven times.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
@@ -44,6 +45,7 @@ var programs = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 	"kube-apiserver":          component(apiserver.NewAPIServerCommand),
 	"kube-controller-manager": component(controllers.NewControllerManagerCommand),
+	"kube-proxy":              component(proxy.NewProxyCommand),
 	"kube-scheduler":          component(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
 	"kubelet":                 component(func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }),
 	"kubectl":                 kubectl,

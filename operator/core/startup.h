@@ -1,0 +1,19 @@
+#ifndef MUSTER_OPERATOR_CORE_STARTUP_H_
+#define MUSTER_OPERATOR_CORE_STARTUP_H_
+
+#include <optional>
+#include <string>
+
+#include "operator/core/draft.h"
+
+// A container that cannot start, because of its image or its configuration, keeps its pod Pending
+// without an end that could be judged: kubelet tries forever. So the job waits too, and says why.
+namespace muster::control {
+
+// Returns a sentence about the first worker whose pod has a node and a container that kubelet could
+// not start; nothing if there is none.
+std::optional<std::string> DescribeBlockedPod(const Draft& draft);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_STARTUP_H_

@@ -1,0 +1,30 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_ROUND_MARK_H_
+#define MUSTER_TRAINER_CHECKPOINT_ROUND_MARK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/files.h"
+
+namespace muster::trainer {
+
+// Shows whether ranks on different machines have one directory of checkpoints: one rank writes the
+// mark of the round that begins to claim/round.json, and the others look for it. Volumes that only
+// have the same path on each machine do not show it.
+struct RoundMark {
+  std::string job_uid;
+  int64_t term = 0;
+  int64_t round = 0;
+};
+
+// Replaces the mark of an earlier round. NotFound if nobody has claimed the directory.
+absl::Status WriteRoundMark(Files& files, const std::string& uri, const RoundMark& mark);
+
+// Returns OK if the directory has this mark, NotFound if it has another or none. A network file
+// system may show a mark some time after it was written.
+absl::Status FindRoundMark(Files& files, const std::string& uri, const RoundMark& mark);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_ROUND_MARK_H_

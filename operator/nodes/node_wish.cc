@@ -112,7 +112,9 @@ std::optional<ConditionWish> HealthByReport(const NodeReport& report) {
     }
   }
   if (faults.empty()) {
-    return ConditionWish{"True", "NoFault", absl::StrCat(report.gpus_size(), " GPUs")};
+    return ConditionWish{
+        "True", "NoFault",
+        absl::StrCat(report.gpus_size(), report.gpus_size() == 1 ? " GPU" : " GPUs")};
   }
   return ConditionWish{"False", reason, absl::StrJoin(faults, "; ").substr(0, kMaxMessage)};
 }

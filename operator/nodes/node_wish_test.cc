@@ -131,7 +131,7 @@ TEST(NodeWishTest, TheTransitionTimeChangesWithTheStatusOnly) {
   const Json well = *WithHealth(WishOf(report), NodeOf(), kNow);
   report.mutable_gpus()->RemoveLast();
   const Json fewer = *WithHealth(WishOf(report), well, kNow + absl::Hours(1));
-  EXPECT_EQ(fewer["status"]["conditions"][1]["message"], "1 GPUs");
+  EXPECT_EQ(fewer["status"]["conditions"][1]["message"], "1 GPU");
   EXPECT_EQ(fewer["status"]["conditions"][1]["lastTransitionTime"], "2027-01-15T08:00:00Z");
   EXPECT_EQ(fewer["status"]["conditions"][1]["lastHeartbeatTime"], "2027-01-15T09:00:00Z");
 }

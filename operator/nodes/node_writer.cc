@@ -58,28 +58,34 @@ int NodeWriter::RunOnce() {
   const std::map<std::string, NodeNews> news = board_.Nodes();
   int looked_at = 0;
   int writes = 0;
+  ++run_;
   for (const NodeCache::Object& node : nodes_.List()) {
-    if (looked_at == kNodesPerRun) break;
+    if (looked_at == kNodesPerRun) return writes;
     const auto told = news.find(node->name);
     const bool reported = told != news.end() && told->second.report != nullptr;
     if (!reported && FindHealth(*node) == nullptr) continue;
     const absl::Time heard = reported ? told->second.last_heard : leading_since_;
     const bool silent = now - heard >= kSilence;
     if (!reported && !silent) continue;
-    const NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->second.report);
     const int64_t version = reported ? told->second.version : 0;
     Visit& visit = visits_[node->name];
+    visit.run = run_;
     const bool same = visit.version == version && visit.silent == silent;
-    if (same && !visit.failed && Shows(*node, wish)) continue;
-    if (same && now < visit.again) continue;
+    if (same && (now < visit.again || visit.seen == node)) continue;
+    const NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->second.report);
+    if (same && !visit.failed && Shows(*node, wish)) {
+      visit.seen = node;
+      continue;
+    }
     ++looked_at;
     const absl::Status status = Write(node->name, wish, writes);
-    visit = {version, silent, !status.ok(), now + kRetry};
+    visit = {version, silent, !status.ok(), nullptr, run_, now + kRetry};
     // Another writer of the node was faster, or the node is gone: nothing to tell.
     if (status.ok() || absl::IsAborted(status) || absl::IsNotFound(status)) continue;
     MUSTER_LOG_LIMITED(WARN, node->name, "node not labelled", {"node", node->name},
                        {"error", status});
   }
+  std::erase_if(visits_, [&](const auto& visit) { return visit.second.run != run_; });
   return writes;
 }
 

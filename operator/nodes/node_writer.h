@@ -40,7 +40,9 @@ class NodeWriter {
   struct Visit {
     int64_t version = 0;  // of the report
     bool silent = false;
-    bool failed = false;  // the node may not say what it should, whatever the cache shows
+    bool failed = false;     // the node may not say what it should, whatever the cache shows
+    NodeCache::Object seen;  // showed all of it
+    int64_t run = 0;
     absl::Time again = absl::InfinitePast();  // not before
   };
   // Returns OK if the Node says what it should; adds its writes to `writes`.
@@ -51,7 +53,8 @@ class NodeWriter {
   const NodeBoard& board_;
   const NodeCache& nodes_;
   absl::Time leading_since_ = absl::InfiniteFuture();  // monotonic
-  std::map<std::string, Visit> visits_;
+  int64_t run_ = 0;
+  std::map<std::string, Visit> visits_;  // by node, of those that the last run looked for
 };
 
 }  // namespace muster::control

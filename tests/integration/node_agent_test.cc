@@ -174,11 +174,13 @@ TEST_F(NodeAgentTest, TheNodeSaysWhatItsAgentFinds) {
   EXPECT_EQ(hardware["infiniband"][0]["switchName"], "leaf-0");
 
   httplib::Client client("http://127.0.0.1:" + port_);
-  const auto page = client.Get("/metrics");
-  ASSERT_TRUE(page);
-  EXPECT_THAT(page->body,
-              HasSubstr("\nmuster_node_gpu_power_watts{gpu=\"0\",uuid=\"GPU-a\"} 412.5"));
-  EXPECT_THAT(page->body, HasSubstr("\nmuster_node_agent_connected 1"));
+  std::string page;
+  ASSERT_TRUE(Eventually([&] {
+    const auto answer = client.Get("/metrics");
+    page = answer ? answer->body : "";
+    return absl::StrContains(page, "\nmuster_node_agent_connected 1");
+  })) << page;
+  EXPECT_THAT(page, HasSubstr("\nmuster_node_gpu_power_watts{gpu=\"0\",uuid=\"GPU-a\"} 412.5"));
   EXPECT_EQ(StopAgent(SIGTERM), 0);
 }
 

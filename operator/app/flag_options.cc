@@ -12,6 +12,7 @@ OperatorOptions ToOperatorOptions(const OperatorFlags& flags) {
   options.coordinator_addresses = flags.coordinator;
   options.advertised_coordinator = flags.advertise;
   options.pod_coordinator = flags.pod_coordinator;
+  options.node_agents = flags.node_agents;
   options.http = {flags.http,     flags.state_dir.empty(), flags.http_certificate,
                   flags.http_key, flags.http_token_file,   flags.probes};
   options.worker_image = flags.worker_image;

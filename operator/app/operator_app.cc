@@ -179,6 +179,7 @@ void OperatorApp::Impl::TellQueues() {
   while (!stopping_) {
     replica_.FollowTopology();
     replica_.WriteQueues();
+    replica_.WriteNodes();
     replica_.Warn();
     const absl::Time until = clock_.Monotonic() + kQueuePeriod;
     MutexLock lock(mu_);

@@ -37,6 +37,8 @@ const char kOperatorUsage[] =
     "                    coordinator's port, else the first coordinator address\n"
     "  --pod-coordinator what pods dial: a Service's host:port or every replica's address\n"
     "                    default --advertise\n"
+    "  --node-agents     NAMESPACE/SERVICEACCOUNT of the node agents that may report about their\n"
+    "                    nodes; default none\n"
     "  --http            metrics and JSON: host:port or unix:/path; empty for none. A port speaks\n"
     "                    TLS, and the API server authorizes callers; default 0.0.0.0:8443. With\n"
     "                    --state-dir the default is unix:FOLDER/run/http.sock; a port there must\n"
@@ -145,6 +147,15 @@ std::optional<std::pair<std::string, Link>> ParseLink(absl::string_view text) {
   return std::pair(parts[0], link);
 }
 
+Setter Account(NodeAgentAccount& to) {
+  return [&to](const std::string& value) -> Problem {
+    absl::StatusOr<NodeAgentAccount> account = ParseNodeAgentAccount(value);
+    if (!account.ok()) return std::string(account.status().message());
+    to = *std::move(account);
+    return std::nullopt;
+  };
+}
+
 Setter Links(std::map<std::string, Link>& to) {
   return [&to](const std::string& value) -> Problem {
     for (const absl::string_view text : absl::StrSplit(value, ',')) {
@@ -220,6 +231,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"coordinator", List(flags.coordinator, ',')},
           {"advertise", Address(flags.advertise)},
           {"pod-coordinator", Address(flags.pod_coordinator)},
+          {"node-agents", Account(flags.node_agents)},
           {"http", Text(flags.http)},
           {"http-cert-file", Text(flags.http_certificate)},
           {"http-key-file", Text(flags.http_key)},

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "operator/nodes/node_agent_account.h"
 #include "operator/placement/ring_model.h"
 
 namespace muster::control {
@@ -36,6 +37,7 @@ struct OperatorFlags {
   std::vector<std::string> coordinator;
   std::string advertise;
   std::string pod_coordinator;
+  NodeAgentAccount node_agents;
   std::string http;
   std::string http_certificate;  // files; if empty, the coordinator's
   std::string http_key;

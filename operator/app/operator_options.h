@@ -15,6 +15,7 @@
 #include "operator/app/throttle_observer.h"
 #include "operator/core/options.h"
 #include "operator/kube/lease.h"
+#include "operator/nodes/node_agent_account.h"
 #include "operator/placement/ring_model.h"
 
 namespace muster::control {
@@ -34,6 +35,9 @@ struct OperatorOptions {
   // The addresses that pods dial: a Service, or every replica's address, comma-separated; if empty,
   // this replica's.
   std::string pod_coordinator;
+  // The account of node agents, which report over the coordinator; empty: none are admitted over
+  // TLS.
+  NodeAgentAccount node_agents;
   // Metrics, health and the JSON API.
   HttpOptions http;
   // The image of the worker container of jobs with a built-in trainer.

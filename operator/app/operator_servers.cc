@@ -10,6 +10,8 @@
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
 #include "operator/coordinator/refusals.h"
+#include "operator/nodes/authority_config.h"
+#include "operator/nodes/node_agent_directory.h"
 #include "operator/reconcile/pod_builder.h"
 #include "operator/reconcile/worker_directory.h"
 #include "operator/scheduler/record/decision_ring.h"
@@ -44,11 +46,15 @@ absl::Status OperatorServers::StartCoordinator() {
     options.find_worker = [this](const ReviewedPod& pod) {
       return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
     };
+    options.find_node = [this](const ReviewedPod& pod) {
+      return FindNodeOfPod(options_.node_agents, replica_.pods(), pod);
+    };
     MUSTER_ASSIGN_OR_RETURN(identity_, CoordinatorIdentity::Create(replica_.observed_api(), clock_,
                                                                    std::move(options)));
   }
-  MUSTER_ASSIGN_OR_RETURN(
-      coordinator_, CoordinatorServer::Start(addresses, replica_.registry(), identity_.get()));
+  MUSTER_ASSIGN_OR_RETURN(coordinator_,
+                          CoordinatorServer::Start(addresses, replica_.registry(), identity_.get(),
+                                                   &replica_.node_board()));
   coordinator_address_ = options_.advertised_coordinator.empty() ? coordinator_->addresses().front()
                                                                  : options_.advertised_coordinator;
   const std::string dialed =
@@ -67,6 +73,10 @@ absl::Status OperatorServers::StartCoordinator() {
   }
   containers_ = pods.containers;
   replica_.Connect(pods, coordinator_address_);
+  if (identity_ != nullptr && !options_.node_agents.empty()) {
+    PublishAuthority(replica_.observed_api(), options_.node_agents.ns, identity_->authority_pem())
+        .IgnoreError();  // it logs its own errors
+  }
   return absl::OkStatus();
 }
 

@@ -33,6 +33,7 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       urgency_(clock, [this](bool held) { DeferNonUrgentWork(held); }),
       watch_(open_api_, clock, {options_.namespace_scope, options_.jitter}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
+      node_board_(clock),
       events_(
           api_, clock, options_.identity,
           options_.events_apart ? EventRecorder::Sending::kApart : EventRecorder::Sending::kAtOnce),
@@ -42,8 +43,10 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
           [this] { wake_(); }),
       queue_status_(api_, watch_.queues()),
       warnings_(events_, watch_.jobs(), watch_.nodes(), watch_.priorities()),
+      node_writer_(api_, clock, node_board_, watch_.nodes()),
       topology_asked_(options_.kueue_topology.empty()) {
   registry_.SetStandby("");
+  node_board_.SetStandby("");
   scheduler_.FollowQueues(watch_.queues(), watch_.priorities());
   watch_.Follow({[this](const std::string& key) { queue_.Add(key); }, [this] { wake_(); },
                  [this](std::function<void(ClusterSnapshot&)> change) {
@@ -135,7 +138,9 @@ void Replica::UpdateStandbyAddress() {
   if (elector_->state() != kube::LeaderElector::State::kStandby) return;
   const kube::Labels annotations = elector_->holder_annotations();
   const auto address = annotations.find(kCoordinatorAnnotation);
-  registry_.SetStandby(address == annotations.end() ? "" : address->second);
+  const std::string leader = address == annotations.end() ? "" : address->second;
+  registry_.SetStandby(leader);
+  node_board_.SetStandby(leader);
 }
 
 void Replica::TakeOver() {
@@ -156,6 +161,7 @@ void Replica::Lead() {
   }
   controller_->Lead(std::move(leadership));
   registry_.SetLeader();
+  node_board_.SetLeader();
   leading_ = true;
   metrics_.LeaderChanged();
   Resync();
@@ -170,10 +176,14 @@ void Replica::Lose(const absl::Status& why) {
     MutexLock lock(mu_);
     lost_ = why;
   }
-  registry_.SetStandby(elector_->holder() == options_.identity
-                           ? ""
-                           : elector_->holder_annotations()[kCoordinatorAnnotation]);
-  registry_.CloseAll(absl::UnavailableError("this operator lost its lease"));
+  const std::string leader = elector_->holder() == options_.identity
+                                 ? ""
+                                 : elector_->holder_annotations()[kCoordinatorAnnotation];
+  registry_.SetStandby(leader);
+  node_board_.SetStandby(leader);
+  const absl::Status reason = absl::UnavailableError("this operator lost its lease");
+  registry_.CloseAll(reason);
+  node_board_.CloseAll(reason);
   MUSTER_LOG(ERROR, "lease lost", {"identity", options_.identity}, {"error", why});
 }
 
@@ -265,6 +275,12 @@ int Replica::Schedule() {
 int Replica::WriteQueues() {
   if (!leading_ || watch_.queues().size() == 0) return 0;
   return queue_status_.RunOnce(clock_.Wall(), scheduler_.Queues(0));
+}
+
+int Replica::WriteNodes() {
+  if (!leading_) return 0;
+  if (!std::exchange(writes_nodes_, true)) node_writer_.Lead();
+  return node_writer_.RunOnce();
 }
 
 int Replica::Warn() {

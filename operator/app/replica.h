@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "operator/app/cluster_watch.h"
 #include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/node_board.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/options.h"
 #include "operator/kube/api.h"
@@ -22,6 +23,7 @@
 #include "operator/kube/wrap/fenced_api.h"
 #include "operator/kube/wrap/observed_api.h"
 #include "operator/metrics/metrics.h"
+#include "operator/nodes/node_writer.h"
 #include "operator/objects/caches.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/objects/object_warnings.h"
@@ -112,6 +114,8 @@ class Replica {
   void FollowTopology();
   // Writes the queues' status while leading; called periodically. Returns the number of writes.
   int WriteQueues();
+  // Writes what node agents report to their nodes, likewise. Returns the number of writes.
+  int WriteNodes();
   // Emits events about contradictions in objects; likewise. Returns the number of events.
   int Warn();
   // Queues every job for a reconcile.
@@ -122,6 +126,7 @@ class Replica {
   const PodCache& pods() const { return watch_.pods(); }
   const NodeCache& nodes() const { return watch_.nodes(); }
   AgentRegistry& registry() { return registry_; }
+  NodeBoard& node_board() { return node_board_; }
   ProgressBoard& progress() { return progress_; }
   const Controller& controller() const { return *controller_; }
   const Scheduler& scheduler() const { return scheduler_; }
@@ -160,10 +165,12 @@ class Replica {
   ClusterWatch watch_;
   ProgressBoard progress_;
   AgentRegistry registry_;
+  NodeBoard node_board_;
   EventRecorder events_;
   Scheduler scheduler_;
   QueueStatusWriter queue_status_;  // used by WriteQueues' thread
   ObjectWarnings warnings_;         // used by WriteQueues' thread
+  NodeWriter node_writer_;          // used by WriteQueues' thread
   // Set by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;
@@ -177,6 +184,7 @@ class Replica {
 
   std::atomic<bool> leading_{false};
   std::atomic<bool> may_bind_{false};
+  bool writes_nodes_ = false;  // WriteQueues' thread
   std::atomic<bool> topology_asked_;
   absl::Time next_topology_ = absl::InfinitePast();  // FollowTopology's thread
   absl::Time next_resync_ = absl::InfiniteFuture();  // Schedule's thread

@@ -68,6 +68,8 @@ bool Apply(const AgentMessage& message, AgentState& state) {
     case AgentMessage::kHello:
     case AgentMessage::kHeartbeat:
     case AgentMessage::kSteps:
+    case AgentMessage::kNodeHello:
+    case AgentMessage::kNodeReport:
     case AgentMessage::KIND_NOT_SET:
       return false;
   }

@@ -47,10 +47,24 @@ absl::StatusOr<std::string> CertificateAuthority::SignWorker(const PeerIdentity&
                                                              std::string_view request,
                                                              absl::Time now,
                                                              absl::Duration lifetime) const {
+  return SignClient("muster worker", ToUri(identity), request, now, lifetime);
+}
+
+absl::StatusOr<std::string> CertificateAuthority::SignNode(const NodeIdentity& identity,
+                                                           std::string_view request, absl::Time now,
+                                                           absl::Duration lifetime) const {
+  return SignClient("muster node agent", ToUri(identity), request, now, lifetime);
+}
+
+absl::StatusOr<std::string> CertificateAuthority::SignClient(const std::string& common_name,
+                                                             std::string uri,
+                                                             std::string_view request,
+                                                             absl::Time now,
+                                                             absl::Duration lifetime) const {
   CertificateProfile profile;
   profile.use = CertificateProfile::Use::kClient;
-  profile.common_name = "muster worker";
-  profile.uris = {ToUri(identity)};
+  profile.common_name = common_name;
+  profile.uris = {std::move(uri)};
   profile.not_before = now - kSkew;
   profile.not_after = now + lifetime;
   return SignRequest(issuer_, request, profile);

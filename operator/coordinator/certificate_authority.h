@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/tls/x509.h"
+#include "operator/coordinator/node_identity.h"
 #include "operator/coordinator/peer_identity.h"
 
 namespace muster::control {
@@ -21,8 +22,8 @@ struct IssuedKey {
   absl::Time not_after;  // wall
 };
 
-// Signs the certificates of replicas and workers. Times are wall times. A value without mutable
-// state; pure but for OpenSSL's random numbers.
+// Signs the certificates of replicas, workers and node agents. Times are wall times. A value
+// without mutable state; pure but for OpenSSL's random numbers.
 class CertificateAuthority {
  public:
   static constexpr absl::Duration kLifetime = absl::Hours(24 * 3650);
@@ -39,6 +40,8 @@ class CertificateAuthority {
   // Returns the certificate in PEM; kInvalidArgument if the request is malformed.
   absl::StatusOr<std::string> SignWorker(const PeerIdentity& identity, std::string_view request,
                                          absl::Time now, absl::Duration lifetime) const;
+  absl::StatusOr<std::string> SignNode(const NodeIdentity& identity, std::string_view request,
+                                       absl::Time now, absl::Duration lifetime) const;
 
   // Returns the expiry of its own certificate, the first of the bundle.
   absl::Time not_after() const { return not_after_; }
@@ -50,6 +53,10 @@ class CertificateAuthority {
  private:
   CertificateAuthority(Issuer issuer, absl::Time not_after)
       : issuer_(std::move(issuer)), not_after_(not_after) {}
+
+  absl::StatusOr<std::string> SignClient(const std::string& common_name, std::string uri,
+                                         std::string_view request, absl::Time now,
+                                         absl::Duration lifetime) const;
 
   Issuer issuer_;
   absl::Time not_after_;

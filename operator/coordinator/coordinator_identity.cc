@@ -62,22 +62,36 @@ absl::Time CoordinatorIdentity::serving_not_after() const {
   return serving_.issued.not_after;
 }
 
+absl::StatusOr<CoordinatorIdentity::Signed> CoordinatorIdentity::Sign(
+    const ReviewedPod& pod, const std::string& signing_request) {
+  const absl::Time now = clock_.Wall();
+  std::optional<NodeIdentity> node;
+  if (options_.find_node) {
+    MUSTER_ASSIGN_OR_RETURN(node, options_.find_node(pod));
+  }
+  if (node.has_value()) {
+    return Signed{ToUri(*node),
+                  authority_.SignNode(*node, signing_request, now, options_.worker_lifetime)};
+  }
+  MUSTER_ASSIGN_OR_RETURN(const PeerIdentity worker, options_.find_worker(pod));
+  return Signed{ToUri(worker),
+                authority_.SignWorker(worker, signing_request, now, options_.worker_lifetime)};
+}
+
 absl::StatusOr<v1alpha1::IdentifyResponse> CoordinatorIdentity::Prove(
     const v1alpha1::IdentifyRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const ReviewedPod pod, reviewer_.Review(request.token()));
-  MUSTER_ASSIGN_OR_RETURN(const PeerIdentity worker, options_.find_worker(pod));
-  absl::StatusOr<std::string> certificate = authority_.SignWorker(
-      worker, request.signing_request(), clock_.Wall(), options_.worker_lifetime);
-  if (absl::IsInvalidArgument(certificate.status())) {
+  MUSTER_ASSIGN_OR_RETURN(Signed made, Sign(pod, request.signing_request()));
+  if (absl::IsInvalidArgument(made.certificate.status())) {
     return Refused(Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
-                   std::string(certificate.status().message()));
+                   std::string(made.certificate.status().message()));
   }
-  if (!certificate.ok()) return certificate.status();
-  validity_.Extend(ToUri(worker), clock_.Monotonic() + options_.worker_lifetime);
+  if (!made.certificate.ok()) return made.certificate.status();
+  validity_.Extend(made.uri, clock_.Monotonic() + options_.worker_lifetime);
   refusals_.NoteSigned();
-  MUSTER_LOG(DEBUG, "certificate signed", {"worker", Describe(worker)});
+  MUSTER_LOG(DEBUG, "certificate signed", {"for", made.uri});
   v1alpha1::IdentifyResponse response;
-  response.set_certificate(*std::move(certificate));
+  response.set_certificate(*std::move(made.certificate));
   response.set_lifetime_seconds(absl::ToDoubleSeconds(options_.worker_lifetime));
   return response;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "operator/coordinator/certificate_authority.h"
+#include "operator/coordinator/node_identity.h"
 #include "operator/coordinator/peer_identity.h"
 #include "operator/coordinator/peer_quota.h"
 #include "operator/coordinator/refusals.h"
@@ -28,10 +30,15 @@ namespace muster::control {
 // must not block.
 using FindWorker = std::function<absl::StatusOr<PeerIdentity>(const ReviewedPod& pod)>;
 
+// Returns the node that the agent in `pod` may report about; nullopt if the pod is no node agent.
+// kUnavailable: the pod is not known yet, ask again. Thread-safe; must not block.
+using FindNode = std::function<absl::StatusOr<std::optional<NodeIdentity>>(const ReviewedPod& pod)>;
+
 struct CoordinatorIdentityOptions {
   // The namespace of the Secret `muster-coordinator-ca`.
   std::string operator_namespace;
   FindWorker find_worker;
+  FindNode find_node;  // empty: no pod is a node agent
   // Lifetimes of certificates. Agents renew theirs after two thirds of it; so does this replica.
   absl::Duration worker_lifetime = absl::Hours(1);
   absl::Duration server_lifetime = absl::Hours(24);
@@ -51,8 +58,9 @@ class CoordinatorIdentity {
   // Returns OK if a message of `bytes` bytes of `peer`, which has no certificate yet, may be
   // parsed. Refusals, which are counted: kBadRequest, kTooOften.
   absl::Status Admit(size_t bytes, size_t most_bytes, const std::string& peer);
-  // Returns a certificate for the worker that owns the request's token. Blocks for a TokenReview.
-  // Refusals are counted, and logged under `peer`. Other errors are temporary: try again later.
+  // Returns a certificate for the worker or node agent that owns the request's token. Blocks for a
+  // TokenReview. Refusals are counted, and logged under `peer`. Other errors are temporary: try
+  // again later.
   absl::StatusOr<v1alpha1::IdentifyResponse> Identify(const v1alpha1::IdentifyRequest& request,
                                                       const std::string& peer);
 
@@ -78,6 +86,12 @@ class CoordinatorIdentity {
  private:
   CoordinatorIdentity(kube::Api& api, const Clock& clock, CoordinatorIdentityOptions options,
                       CertificateAuthority authority);
+  // The identity that a token proves, as the URI of its certificate, and that certificate.
+  struct Signed {
+    std::string uri;
+    absl::StatusOr<std::string> certificate;
+  };
+  absl::StatusOr<Signed> Sign(const ReviewedPod& pod, const std::string& signing_request);
   absl::StatusOr<v1alpha1::IdentifyResponse> Prove(const v1alpha1::IdentifyRequest& request);
 
   const Clock& clock_;

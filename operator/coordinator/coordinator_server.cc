@@ -51,10 +51,11 @@ void Configure(grpc::ServerBuilder& builder) {
 }  // namespace
 
 struct CoordinatorServer::Impl {
-  Impl(AgentRegistry& registry_in, CoordinatorIdentity* identity)
-      : registry(registry_in), service(registry_in, identity) {}
+  Impl(AgentRegistry& registry_in, CoordinatorIdentity* identity, NodeBoard* nodes_in)
+      : registry(registry_in), nodes(nodes_in), service(registry_in, identity, nodes_in) {}
 
   AgentRegistry& registry;
+  NodeBoard* const nodes;
   CoordinatorService service;
   std::optional<HandshakeFailureWatch> handshakes;
   std::shared_ptr<grpc::ServerCredentials> tls;  // outlives the server
@@ -70,8 +71,8 @@ const std::vector<std::string>& CoordinatorServer::addresses() const { return im
 
 absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
     const std::vector<std::string>& addresses, AgentRegistry& registry,
-    CoordinatorIdentity* identity) {
-  auto impl = std::make_unique<Impl>(registry, identity);
+    CoordinatorIdentity* identity, NodeBoard* nodes) {
+  auto impl = std::make_unique<Impl>(registry, identity, nodes);
   grpc::ServerBuilder builder;
   Configure(builder);
   std::vector<int> ports(addresses.size(), 0);
@@ -115,7 +116,9 @@ absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
 
 void CoordinatorServer::Stop() {
   if (impl_->server == nullptr) return;
-  impl_->registry.CloseAll(absl::UnavailableError("the operator is shutting down"));
+  const absl::Status reason = absl::UnavailableError("the operator is shutting down");
+  impl_->registry.CloseAll(reason);
+  if (impl_->nodes != nullptr) impl_->nodes->CloseAll(reason);
   impl_->probe.reset();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
   impl_->server->Wait();

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/coordinator_identity.h"
+#include "operator/coordinator/node_board.h"
 
 namespace muster::control {
 
@@ -18,12 +19,13 @@ namespace muster::control {
 // process left is replaced. Ports serve TLS only. One thread calls it.
 class CoordinatorServer {
  public:
-  // `identity` may be null if all addresses are unix sockets. It and `registry` must outlive the
-  // server. Errors: kAlreadyExists (a living operator has the socket), kUnavailable (an address
-  // cannot be bound), kInvalidArgument (a port without identity).
+  // `identity` may be null if all addresses are unix sockets, `nodes` if no node agents are to be
+  // served. They and `registry` must outlive the server. Errors: kAlreadyExists (a living operator
+  // has the socket), kUnavailable (an address cannot be bound), kInvalidArgument (a port without
+  // identity).
   static absl::StatusOr<std::unique_ptr<CoordinatorServer>> Start(
       const std::vector<std::string>& addresses, AgentRegistry& registry,
-      CoordinatorIdentity* identity = nullptr);
+      CoordinatorIdentity* identity = nullptr, NodeBoard* nodes = nullptr);
   ~CoordinatorServer();
 
   // Returns the addresses as given, with the actual ports.

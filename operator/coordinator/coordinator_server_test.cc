@@ -149,7 +149,7 @@ TEST_F(CoordinatorServerTest, RefusesAStreamThatDoesNotBeginWithHello) {
   EXPECT_FALSE(stream->Read(&message));
   const grpc::Status status = stream->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("must be AgentHello"));
+  EXPECT_THAT(status.error_message(), HasSubstr("must be AgentHello or NodeHello"));
 }
 
 TEST_F(CoordinatorServerTest, AStandbySaysSoAndEndsTheStream) {

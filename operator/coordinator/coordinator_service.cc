@@ -47,9 +47,12 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
                             public AgentStream,
                             public std::enable_shared_from_this<AttachReactor> {
  public:
-  AttachReactor(AgentRegistry& registry, CoordinatorIdentity* identity,
+  AttachReactor(AgentRegistry& registry, CoordinatorIdentity* identity, NodeBoard* nodes,
                 grpc::CallbackServerContext& context)
-      : registry_(registry), identity_(identity), peer_host_(HostOf(context.peer())) {
+      : registry_(registry),
+        identity_(identity),
+        nodes_(nodes),
+        peer_host_(HostOf(context.peer())) {
     if (!IsEncrypted(*context.auth_context())) return;
     certified_ = ReadPeer(*context.auth_context());
   }
@@ -95,7 +98,8 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   }
 
   void OnDone() override {
-    if (attachment_ != 0) registry_.Detach(attachment_);
+    if (attachment_ != 0 && is_node_) nodes_->Detach(attachment_);
+    if (attachment_ != 0 && !is_node_) registry_.Detach(attachment_);
     self_.reset();
   }
 
@@ -104,26 +108,42 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     MUSTER_ASSIGN_OR_RETURN(const AgentMessage message, Decode(incoming_));
     if (attachment_ != 0) {
       MUSTER_RETURN_IF_ERROR(CheckValidity());
-      registry_.Receive(attachment_, message);
+      if (is_node_) {
+        nodes_->Receive(attachment_, message);
+      } else {
+        registry_.Receive(attachment_, message);
+      }
       return absl::OkStatus();
     }
-    if (!message.has_hello()) {
-      return absl::InvalidArgumentError("the first message of a stream must be AgentHello");
-    }
-    MUSTER_RETURN_IF_ERROR(CheckPeer(message.hello().worker()));
-    absl::StatusOr<uint64_t> id = registry_.Attach(message.hello(), shared_from_this());
-    if (!id.ok()) return id.status();
-    if (*id == 0) return absl::UnavailableError("not the leader");
-    attachment_ = *id;
-    return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(attachment_, Admit(message));
+    return attachment_ != 0 ? absl::OkStatus() : absl::UnavailableError("not the leader");
   }
 
-  // Returns OK if the peer may act for `worker`; from then on the expiry of its certificate is
-  // watched.
-  absl::Status CheckPeer(const v1alpha1::WorkerId& worker) {
+  // Returns the attachment of the stream that `message` opens; 0 on a standby.
+  absl::StatusOr<uint64_t> Admit(const AgentMessage& message) {
+    if (message.has_node_hello()) {
+      if (nodes_ == nullptr) {
+        return absl::UnimplementedError("this operator takes no reports about nodes");
+      }
+      MUSTER_RETURN_IF_ERROR(CheckPeer(message.node_hello()));
+      is_node_ = true;
+      return nodes_->Attach(message.node_hello(), shared_from_this());
+    }
+    if (!message.has_hello()) {
+      return absl::InvalidArgumentError(
+          "the first message of a stream must be AgentHello or NodeHello");
+    }
+    MUSTER_RETURN_IF_ERROR(CheckPeer(message.hello().worker()));
+    return registry_.Attach(message.hello(), shared_from_this());
+  }
+
+  // Returns OK if the peer may act for the worker or node that it claims to be; from then on the
+  // expiry of its certificate is watched.
+  template <typename Claim>
+  absl::Status CheckPeer(const Claim& claim) {
     if (!certified_.has_value()) return absl::OkStatus();
     const CertifiedPeer& peer = **certified_;
-    MUSTER_RETURN_IF_ERROR(CheckClaim(peer.identity, worker));
+    MUSTER_RETURN_IF_ERROR(CheckClaim(peer, claim));
     const Clock& clock = identity_->clock();
     validity_ =
         identity_->validity().Hold(peer.uri, clock.Monotonic() + (peer.not_after - clock.Wall()));
@@ -168,12 +188,14 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   AgentRegistry& registry_;
   CoordinatorIdentity* const identity_;  // not null on an encrypted connection
+  NodeBoard* const nodes_;               // not null for a node agent's stream
   const std::string peer_host_;
   // Absent on a unix socket, whose peers are trusted.
   std::optional<absl::StatusOr<CertifiedPeer>> certified_;
   // Only touched by the read side, which gRPC runs one call at a time, and by OnDone() after it.
   grpc::ByteBuffer incoming_;
   uint64_t attachment_ = 0;
+  bool is_node_ = false;  // `attachment_` is the board's, not the registry's
   std::shared_ptr<const ValidityTable::Entry> validity_;
   std::shared_ptr<AttachReactor> self_;  // gRPC keeps a raw pointer until OnDone
 
@@ -188,14 +210,15 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
 }  // namespace
 
-CoordinatorService::CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity)
-    : registry_(registry), identity_(identity) {
+CoordinatorService::CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity,
+                                       NodeBoard* nodes)
+    : registry_(registry), identity_(identity), nodes_(nodes) {
   if (identity != nullptr) identify_ = std::make_unique<IdentifyQueue>();
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CoordinatorService::Attach(
     grpc::CallbackServerContext* context) {
-  auto reactor = std::make_shared<AttachReactor>(registry_, identity_, *context);
+  auto reactor = std::make_shared<AttachReactor>(registry_, identity_, nodes_, *context);
   reactor->Start();
   return reactor.get();
 }

@@ -8,17 +8,18 @@
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/coordinator_identity.h"
 #include "operator/coordinator/identify_queue.h"
+#include "operator/coordinator/node_board.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
 
 namespace muster::control {
 
 // Serves Attach and Identify over gRPC's callback API: no thread per stream. A thin shell: messages
-// are passed to the registry. A stream's outgoing queue is bounded; a peer that does not read is
-// disconnected.
+// are passed to the registry, those of node agents to the board. A stream's outgoing queue is
+// bounded; a peer that does not read is disconnected.
 //
 // Over a unix socket, which only this user can open, peers are trusted. Over TLS, a stream needs a
-// client certificate for the worker in its hello, and ends if that worker has not renewed its
-// certificate in time. Registry and identity must outlive the server that serves this.
+// client certificate for the worker or node in its hello, and ends if that one has not renewed its
+// certificate in time. Registry, identity and board must outlive the server that serves this.
 //
 // Attach works on bytes: outgoing messages were serialised once for all streams, and no stream
 // keeps a message between two reads. So does Identify, which any peer may call: requests that are
@@ -32,8 +33,9 @@ class CoordinatorService final
   // The bound on a request of a peer that has no certificate yet.
   static constexpr size_t kMaxIdentifyBytes = 64 << 10;
 
-  // `identity` may be null; then only unix sockets may be served.
-  CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity);
+  // `identity` may be null; then only unix sockets may be served. `nodes` may be null; then node
+  // agents are refused.
+  CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity, NodeBoard* nodes);
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
       grpc::CallbackServerContext* context) override;
@@ -44,6 +46,7 @@ class CoordinatorService final
  private:
   AgentRegistry& registry_;
   CoordinatorIdentity* const identity_;
+  NodeBoard* const nodes_;
   std::unique_ptr<IdentifyQueue> identify_;  // null without identity
 };
 

@@ -29,6 +29,8 @@ class FakeTokenApi final : public kube::Api {
     std::string pod_uid;
     std::string audience = "muster.dev/coordinator";  // empty: the API server's own
     absl::Time expires = absl::InfiniteFuture();
+    std::string account = "default";
+    std::string node;  // that the pod is bound to; empty: the server names none
   };
 
   // `api` and `clock` must outlive it.
@@ -146,11 +148,13 @@ class FakeTokenApi final : public kube::Api {
       extra["authentication.kubernetes.io/pod-name"] = {known.pod};
       extra["authentication.kubernetes.io/pod-uid"] = {known.pod_uid};
     }
+    if (!known.node.empty()) extra["authentication.kubernetes.io/node-name"] = {known.node};
     answer["status"] = {
         {"authenticated", true},
         {"audiences", {wanted}},
         {"user",
-         {{"username", "system:serviceaccount:" + known.ns + ":default"}, {"extra", extra}}}};
+         {{"username", absl::StrCat("system:serviceaccount:", known.ns, ":", known.account)},
+          {"extra", extra}}}};
     return answer;
   }
 

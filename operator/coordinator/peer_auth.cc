@@ -3,6 +3,7 @@
 #include <grpc/grpc_security_constants.h>
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,14 +47,24 @@ absl::StatusOr<CertifiedPeer> ReadPeer(const grpc::AuthContext& context) {
   if (!certificate.ok() || certificate->uris.size() != 1) {
     return NoPeer(Refusal::kBadCertificate, "the client certificate must name one worker");
   }
-  absl::StatusOr<PeerIdentity> identity = ParsePeerUri(certificate->uris[0]);
-  if (!identity.ok()) {
-    return NoPeer(Refusal::kBadCertificate, std::string(identity.status().message()));
+  const std::string& uri = certificate->uris[0];
+  if (IsNodeUri(uri)) {
+    absl::StatusOr<NodeIdentity> node = ParseNodeUri(uri);
+    if (!node.ok()) return NoPeer(Refusal::kBadCertificate, std::string(node.status().message()));
+    return CertifiedPeer{*std::move(node), uri, certificate->not_after};
   }
-  return CertifiedPeer{*std::move(identity), certificate->uris[0], certificate->not_after};
+  absl::StatusOr<PeerIdentity> worker = ParsePeerUri(uri);
+  if (!worker.ok()) return NoPeer(Refusal::kBadCertificate, std::string(worker.status().message()));
+  return CertifiedPeer{*std::move(worker), uri, certificate->not_after};
 }
 
-absl::Status CheckClaim(const PeerIdentity& proven, const v1alpha1::WorkerId& claimed) {
+absl::Status CheckClaim(const CertifiedPeer& peer, const v1alpha1::WorkerId& claimed) {
+  if (const auto* node = std::get_if<NodeIdentity>(&peer.identity)) {
+    return Refused(Refusal::kOtherWorker, absl::StatusCode::kPermissionDenied,
+                   absl::StrCat("the certificate is for the agent of node ", node->node,
+                                ", not for a worker"));
+  }
+  const PeerIdentity& proven = std::get<PeerIdentity>(peer.identity);
   switch (Compare(proven, claimed)) {
     case Mismatch::kNone:
       return absl::OkStatus();
@@ -70,6 +81,18 @@ absl::Status CheckClaim(const PeerIdentity& proven, const v1alpha1::WorkerId& cl
       return NotYours(Refusal::kOtherPod, proven, absl::StrCat("pod ", claimed.pod_uid()));
   }
   return absl::InternalError("unknown mismatch");
+}
+
+absl::Status CheckClaim(const CertifiedPeer& peer, const v1alpha1::NodeHello& claimed) {
+  const auto* node = std::get_if<NodeIdentity>(&peer.identity);
+  const auto not_yours = [&](const std::string& owner) {
+    return Refused(Refusal::kOtherNode, absl::StatusCode::kPermissionDenied,
+                   absl::StrCat("the certificate is for ", owner, ", not for the agent of node ",
+                                claimed.node(), " in pod ", claimed.pod_uid()));
+  };
+  if (node == nullptr) return not_yours(Describe(std::get<PeerIdentity>(peer.identity)));
+  if (node->node == claimed.node() && node->pod_uid == claimed.pod_uid()) return absl::OkStatus();
+  return not_yours(absl::StrCat("the agent of node ", node->node, " in pod ", node->pod_uid));
 }
 
 std::string HostOf(absl::string_view grpc_peer) {

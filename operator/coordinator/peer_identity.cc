@@ -16,20 +16,18 @@ namespace {
 constexpr char kPrefix[] = "spiffe://muster/";
 constexpr size_t kMaxUri = 2048;  // SPIFFE's own bound
 
-// Returns true if `text` consists of the characters of Kubernetes' names and UIDs, which need no
-// escaping.
-bool IsName(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
-  });
-}
-
 // Reads digits as ToUri() writes them: without sign and leading zeros.
 bool ReadNumber(const std::string& text, int32_t& value) {
   return absl::SimpleAtoi(text, &value) && absl::StrCat(value) == text && value >= 0;
 }
 
 }  // namespace
+
+bool IsUriName(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
+  });
+}
 
 std::string ToUri(const PeerIdentity& identity) {
   return absl::StrCat(kPrefix, "ns/", identity.ns, "/job/", identity.job, "/", identity.job_uid,
@@ -52,8 +50,9 @@ absl::StatusOr<PeerIdentity> ParsePeerUri(absl::string_view uri) {
   }
   PeerIdentity identity{
       .ns = part[1], .job = part[3], .job_uid = part[4], .pod = part[9], .pod_uid = part[10]};
-  const bool named = IsName(identity.ns) && IsName(identity.job) && IsName(identity.job_uid) &&
-                     IsName(identity.pod) && IsName(identity.pod_uid);
+  const bool named = IsUriName(identity.ns) && IsUriName(identity.job) &&
+                     IsUriName(identity.job_uid) && IsUriName(identity.pod) &&
+                     IsUriName(identity.pod_uid);
   if (!named || !ReadNumber(part[6], identity.index) ||
       !ReadNumber(part[7], identity.incarnation)) {
     return wrong();

@@ -29,6 +29,10 @@ struct PeerIdentity {
   bool operator==(const PeerIdentity&) const = default;
 };
 
+// Returns true if `text` consists of the characters of Kubernetes' names and UIDs, which need no
+// escaping in a URI.
+bool IsUriName(absl::string_view text);
+
 std::string ToUri(const PeerIdentity& identity);
 // Returns kInvalidArgument for any text that ToUri() would not have written.
 absl::StatusOr<PeerIdentity> ParsePeerUri(absl::string_view uri);

@@ -27,6 +27,8 @@ std::string_view Name(Refusal reason) {
       return "OtherIncarnation";
     case Refusal::kOtherPod:
       return "OtherPod";
+    case Refusal::kOtherNode:
+      return "OtherNode";
     case Refusal::kOtherProtocol:
       return "OtherProtocol";
     case Refusal::kReplaced:

@@ -21,18 +21,19 @@ namespace muster::control {
 enum class Refusal {
   kHandshakeFailed,     // plaintext, a foreign or expired certificate, not our protocol
   kNoCertificate,       // Attach without a client certificate
-  kBadCertificate,      // a certificate of ours that names no worker
+  kBadCertificate,      // a certificate of ours that names no worker and no node
   kOtherJob,            // the hello names another job than the certificate
   kOtherWorker,         // the hello names another worker index
   kOtherIncarnation,    // the hello names another incarnation
   kOtherPod,            // the hello names another pod
+  kOtherNode,           // the hello of a node agent names another node, or its pod is another one
   kOtherProtocol,       // the agent speaks no protocol of this operator
   kReplaced,            // a newer incarnation of this worker exists
   kCertificateExpired,  // the stream outlived its certificate
   kTokenRejected,       // the API server did not accept the token: expired, forged, pod deleted
   kWrongAudience,       // a token that was not made for the coordinator
   kUnboundToken,        // a token that is not bound to a pod
-  kNotAWorker,          // a token of a pod that is no worker of a job
+  kNotAWorker,          // a token of a pod that is neither a worker of a job nor a node agent
   kBadRequest,          // malformed, or too large
   kTooOften,            // more requests than a peer, or all of them, may make
   kCount,

@@ -16,6 +16,7 @@ namespace {
 constexpr char kUserPrefix[] = "system:serviceaccount:";
 constexpr char kPodName[] = "authentication.kubernetes.io/pod-name";
 constexpr char kPodUid[] = "authentication.kubernetes.io/pod-uid";
+constexpr char kNodeName[] = "authentication.kubernetes.io/node-name";
 
 absl::Status NoToken(Refusal reason, const std::string& message) {
   return Refused(reason, absl::StatusCode::kUnauthenticated, message);
@@ -65,6 +66,7 @@ absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review) {
   }
   pod.name = ExtraOf(*status, kPodName);
   pod.uid = ExtraOf(*status, kPodUid);
+  pod.node = ExtraOf(*status, kNodeName);
   if (pod.ns.empty() || pod.name.empty() || pod.uid.empty()) {
     return NoToken(Refusal::kUnboundToken,
                    absl::StrCat("the token of ", user.empty() ? "an unnamed user" : user,

@@ -19,6 +19,9 @@ struct ReviewedPod {
   std::string name;
   std::string uid;
   std::string service_account;
+  // The node that the pod is bound to; empty from servers before Kubernetes 1.30, and for a token
+  // that was issued before the pod had one.
+  std::string node;
 };
 
 // Asks the API server for the owner of a token (authentication.k8s.io/v1 TokenReview). Refusals

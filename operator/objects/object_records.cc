@@ -178,9 +178,8 @@ const kube::FieldMask& PodFields() {
 
 const kube::FieldMask& NodeFields() {
   static const auto* const fields = [] {
-    std::vector<std::string_view> paths = {"status.conditions.reason"};
-    paths.insert(paths.end(), std::begin(kSchedulingNodeFields), std::end(kSchedulingNodeFields));
-    return new kube::FieldMask(paths);
+    return new kube::FieldMask(std::vector<std::string_view>(std::begin(kSchedulingNodeFields),
+                                                             std::end(kSchedulingNodeFields)));
   }();
   return *fields;
 }

@@ -55,6 +55,7 @@ const std::vector<FabricSource>& FabricSources() {
         {"CoreWeave InfiniBand",
          {"ib.coreweave.cloud/leafgroup", "ib.coreweave.cloud/superpod",
           "ib.coreweave.cloud/fabric"}},
+        {"muster's node agent", {"muster.dev/fabric.leaf"}},
     };
     for (int tier = 0; tier < kTiers; ++tier) {
       (*sources)[0].keys.push_back(absl::StrCat("fabric.topograph.run/tier-", tier));
@@ -143,6 +144,7 @@ void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
 }
 
 constexpr char kClique[] = "nvidia.com/gpu.clique";
+constexpr char kOwnClique[] = "muster.dev/nvlink.clique";  // as muster's node agent finds it
 constexpr char kAccelerator[] = "network.topology.nvidia.com/accelerator";
 // Labels whose value is the NVLink domain, the one that counts first.
 constexpr std::array<std::string_view, 3> kNvlinkDomains = {"ds.coreweave.com/nvlink.domain",
@@ -177,6 +179,7 @@ void ReadNvlink(const LabelMap& labels, Position& position) {
   for (const std::string_view key : kNvlinkDomains) {
     if (position.nvlink.empty()) position.nvlink = labels.Value(key);
   }
+  if (position.nvlink.empty()) ReadClique(labels.Value(kOwnClique), position);
 }
 
 Position ReadPosition(const LabelledNode& node, int aws_layers,
@@ -325,6 +328,7 @@ std::string LevelOfLabel(const std::string& key) {
           {"topology.k8s.aws/network-node-layer-3", "leaf"},
           {"topology.k8s.aws/network-node-layer-4", "leaf"},
           {kClique, "nvlink"},
+          {kOwnClique, "nvlink"},
           {"accelerator.topograph.run/domain", "nvlink"},
           {"accelerator.topograph.run/sub-domain", "nvlink-partition"},
           {kAccelerator, "nvlink"},

@@ -199,6 +199,8 @@ TEST(LevelOfLabelTest, KnowsTheDirectionOfEachSource) {
   EXPECT_EQ(LevelOfLabel("fabric.topograph.run/tier-0"), "leaf");
   EXPECT_EQ(LevelOfLabel("fabric.topograph.run/tier-4"), "tier-4");
   EXPECT_EQ(LevelOfLabel("cloud.google.com/gce-topology-block"), "spine");
+  EXPECT_EQ(LevelOfLabel("muster.dev/fabric.leaf"), "leaf");
+  EXPECT_EQ(LevelOfLabel("muster.dev/nvlink.clique"), "nvlink");
   EXPECT_EQ(LevelOfLabel("kubernetes.io/hostname"), "host");
   EXPECT_EQ(LevelOfLabel("example.com/row"), "");
 }

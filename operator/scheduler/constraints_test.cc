@@ -229,8 +229,7 @@ TEST_F(ConstraintsTest, FaultyNodesAreCountedAndLeftOut) {
   ASSERT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
   AddJobWithPods("gpt", 1, Json::object());
   EXPECT_EQ(RunOnce(), 0);
-  EXPECT_THAT(Sentence(),
-              HasSubstr("1 reports impossible values (allocatable nvidia.com/gpu is 4 of 2)"));
+  EXPECT_THAT(Sentence(), HasSubstr("1 is set aside (allocatable nvidia.com/gpu is 4 of 2)"));
   EXPECT_EQ(scheduler_->NodeFaults(),
             (std::map<NodeFault, int64_t>{{NodeFault::kContradiction, 1}}));
 }

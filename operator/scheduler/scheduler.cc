@@ -76,7 +76,7 @@ void Scheduler::TakeInChanges() {
   for (const auto& change : changes.cluster) change(model_.Storage());
   for (const auto& [name, node] : changes.nodes) {
     if (node != nullptr && node->scheduling->complaint) {
-      MUSTER_LOG_LIMITED(WARN, name, "a node with impossible values is set aside", {"node", name},
+      MUSTER_LOG_LIMITED(WARN, name, "a node is set aside", {"node", name},
                          {"why", node->scheduling->complaint->sentence});
     }
     model_.PutNode(name, node);

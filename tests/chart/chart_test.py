@@ -48,7 +48,7 @@ class Chart(unittest.TestCase):
     maxDiff = 4000
 
     def test_values_give_the_golden_manifests(self):
-        self.assertEqual(len(VALUES), 6)
+        self.assertEqual(len(VALUES), 7)
         self.assertEqual([golden(v) for v in VALUES], sorted((HERE / "golden").glob("*.yaml")))
         for values in VALUES:
             with self.subTest(values.stem):
@@ -93,7 +93,8 @@ class Chart(unittest.TestCase):
         self.assertIn(f"\nversion: {version}\nappVersion: {version}\n", described)
 
     def test_every_flag_of_the_chart_is_one_of_the_operator(self):
-        documented = set(re.findall(r"`(--[a-z-]+)`", (ROOT / "docs/operations.md").read_text()))
+        documented = {flag for page in ("operations", "node-agent")
+                      for flag in re.findall(r"`(--[a-z-]+)`", (ROOT / f"docs/{page}.md").read_text())}
         used = {flag for values in VALUES for flag in re.findall(r"^ +- (--[a-z-]+)=", rendered(values), re.M)}
         self.assertGreater(len(used), 6)
         self.assertLessEqual(used, documented)
@@ -134,6 +135,10 @@ class Refusals(unittest.TestCase):
         self.assertIn("at '/extraArgs/0': 'qps=5' does not match pattern", self.refusal("--set=extraArgs={qps=5}"))
         self.assertIn("at '/metrics/readers/0': missing property 'namespace'", self.refusal("--set=metrics.readers[0].name=prometheus"))
 
+    def test_node_agents_in_the_operators_own_namespace(self):
+        said = self.refusal("--set=nodeAgent.enabled=true,nodeAgent.namespace=muster-system")
+        self.assertIn("node agents are privileged and need a namespace of their own", said)
+
     def test_values_that_contradict_each_other(self):
         said = self.refusal("--set=priorityClass.create=true,priorityClassName=urgent")
         self.assertIn('leave priorityClassName empty, it is "urgent"', said)
@@ -154,8 +159,15 @@ def rights_of(manifest):
 
 class Rights(unittest.TestCase):
     def test_each_right_of_the_operator_is_listed_with_the_code_that_needs_it(self):
-        lines = [line.split(None, 4) for line in (HERE / "rights.txt").read_text().splitlines() if not line.startswith(";")]
-        granted = list(rights_of((ROOT / "deploy/rbac/operator.yaml").read_text()))
+        self.check("rights.txt", (ROOT / "deploy/rbac/operator.yaml").read_text())
+
+    def test_so_is_each_right_that_it_gets_for_node_agents(self):
+        rendering = chart.render(HELM, "--set=nodeAgent.enabled=true", "--show-only=templates/node-agent/rbac.yaml")
+        self.check("node_agent_rights.txt", rendering.removeprefix("---\n"))
+
+    def check(self, listed, manifest):
+        lines = [line.split(None, 4) for line in (HERE / listed).read_text().splitlines() if not line.startswith(";")]
+        granted = list(rights_of(manifest))
         self.assertEqual(sorted(tuple(line[:3]) for line in lines), sorted(granted))
         for scope, verb, resource, file, words in lines:
             with self.subTest(f"{scope} {verb} {resource}"):

@@ -10,9 +10,10 @@ import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
 MIB = 1 << 20
-NAMES = ("operator", "agent", "trainer")
+NAMES = ("operator", "agent", "node-agent", "trainer")
 # What each program says, with its exit code, when it is run without a task.
 SAYS = {"muster-operator": ("--help", 2, "usage: muster-operator"), "muster-agent": ("--help", 2, "usage: muster-agent"),
+        "muster-node-agent": ("--help", 2, "usage: muster-node-agent"),
         "muster-trainer": ("--help", 2, "muster-trainer is started by muster-agent")}
 
 
@@ -62,7 +63,7 @@ class ImagesTest(unittest.TestCase):
         blobs = {name: sum(blob.stat().st_size for blob in (self.folder / name / "blobs/sha256").iterdir()) for name in NAMES}
         self.assertLessEqual(blobs["operator"], 40 * MIB)
         self.assertLessEqual(blobs["agent"], 7 * MIB)
-        base = {self.inspect(f"oci:{self.folder / name}:test")["Layers"][0] for name in ("operator", "trainer")}
+        base = {self.inspect(f"oci:{self.folder / name}:test")["Layers"][0] for name in ("operator", "node-agent", "trainer")}
         self.assertEqual(len(base), 1)
 
     def test_each_program_runs_with_nothing_but_its_image(self):

@@ -81,7 +81,7 @@ class ImagesTest(Scratch):
     def setUp(self):
         super().setUp()
         self.bin = self.folder / "bin"
-        for program in ("operator/muster-operator", "agent/muster-agent"):
+        for program in ("operator/muster-operator", "agent/muster-agent", "agent/muster-node-agent"):
             self.compile(f"bin/{program}", PROGRAM, "-lz", "-lm")
         self.compile("bin/agent/muster-agent-static", "int main(void) { return 0; }", "-static")
         sdk, images.SDK = images.SDK, self.folder / "sdk"

@@ -54,9 +54,10 @@ inline constexpr std::string_view kSchedulingPodFields[] = {
 };
 
 inline constexpr std::string_view kSchedulingNodeFields[] = {
-    "metadata.labels",        "spec.taints",     "spec.unschedulable",
-    "status.allocatable",     "status.capacity", "status.conditions.status",
-    "status.conditions.type",
+    "metadata.labels",          "spec.taints",
+    "spec.unschedulable",       "status.allocatable",
+    "status.capacity",          "status.conditions.reason",
+    "status.conditions.status", "status.conditions.type",
 };
 
 }  // namespace muster::control

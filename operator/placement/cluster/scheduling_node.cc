@@ -112,6 +112,18 @@ bool IsReady(const Json& status) {
   return ready;
 }
 
+// The node agent's verdict. A GPU with a fault would take a whole gang down again and again.
+std::optional<NodeComplaint> FindGpuFault(const Json& status) {
+  for (const Json& condition : ArrayField(status, "conditions")) {
+    if (StringField(condition, "type") != "muster.dev/GPUHealthy") continue;
+    if (StringField(condition, "status") != "False") return std::nullopt;
+    return NodeComplaint{
+        NodeFault::kUnhealthyGpu,
+        absl::StrCat("muster.dev/GPUHealthy is False (", StringField(condition, "reason"), ")")};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view Name(NodeFault fault) {
@@ -124,6 +136,8 @@ std::string_view Name(NodeFault fault) {
       return "UnreadableAmount";
     case NodeFault::kContradiction:
       return "Contradiction";
+    case NodeFault::kUnhealthyGpu:
+      return "UnhealthyGpu";
   }
   return "Unknown";
 }
@@ -147,6 +161,7 @@ absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json) {
   Fill(allocatable, node);
   if (!node.complaint) node.complaint = Compare(allocatable, capacity);
   if (!node.complaint) node.complaint = CompareGpuCount(node);
+  if (!node.complaint) node.complaint = FindGpuFault(status);
   return node;
 }
 

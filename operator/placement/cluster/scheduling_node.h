@@ -22,14 +22,16 @@ struct NodeTaint {
   friend bool operator==(const NodeTaint&, const NodeTaint&) = default;
 };
 
-// The reasons why a node's report is not believed; the node is set aside until its report changes.
+// The reasons why a node is set aside until its report changes: that is not believed, or tells of a
+// broken GPU.
 enum class NodeFault {
   kNegativeAmount,  // allocatable or capacity below zero
   kAbsurdAmount,    // more than any machine has
   kUnreadable,      // not a quantity
   kContradiction,   // more allocatable than capacity, or than its own GPU count
+  kUnhealthyGpu,    // the condition muster.dev/GPUHealthy is False
 };
-inline constexpr int kNodeFaults = 4;
+inline constexpr int kNodeFaults = 5;
 std::string_view Name(NodeFault fault);  // "NegativeAmount", ...: a metric's label
 
 struct NodeComplaint {

@@ -48,6 +48,23 @@ TEST(SchedulingNodeTest, FaultyNodesAreSetAside) {
   EXPECT_EQ(Node({{"cpu", "5"}}, {{"cpu", "4"}}).complaint->sentence, "allocatable cpu is 5 of 4");
 }
 
+TEST(SchedulingNodeTest, ANodeWhoseGpusAreUnhealthyIsSetAside) {
+  const auto with = [](const char* status) {
+    return ParseSchedulingNode({{"metadata", {{"name", "a"}}},
+                                {"status",
+                                 {{"conditions",
+                                   {{{"type", "Ready"}, {"status", "True"}},
+                                    {{"type", "muster.dev/GPUHealthy"},
+                                     {"status", status},
+                                     {"reason", "FatalXid"}}}}}}})
+        .value();
+  };
+  EXPECT_EQ(with("False").complaint,
+            (NodeComplaint{NodeFault::kUnhealthyGpu, "muster.dev/GPUHealthy is False (FatalXid)"}));
+  EXPECT_EQ(with("True").complaint, std::nullopt);
+  EXPECT_EQ(with("Unknown").complaint, std::nullopt);
+}
+
 TEST(SchedulingNodeTest, MoreGpusThanItsLabelCountsAreBelievedOnlyOfSharedOnes) {
   const Json gpus = {{"nvidia.com/gpu", "16"}};
   EXPECT_EQ(FaultOf(Node(gpus, gpus, {{"nvidia.com/gpu.count", "8"}})), NodeFault::kContradiction);

@@ -37,7 +37,7 @@ std::string Predicate(const NodeRefusal& of, bool one) {
     case FilterReason::kResourceClaims:
       return absl::StrCat(are, " for a template with resourceClaims, which muster does not place");
     case FilterReason::kNodeFaulty:
-      return absl::StrCat(one ? "reports" : "report", " impossible values (", of.subject, ")");
+      return absl::StrCat(are, " set aside (", of.subject, ")");
     case FilterReason::kNodeLeaving:
       return absl::StrCat(are, " about to go");
     case FilterReason::kNodeNotReady:

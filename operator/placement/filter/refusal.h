@@ -14,7 +14,7 @@ namespace muster::control {
 enum class FilterReason {
   kOtherScheduler,  // the template names another scheduler
   kResourceClaims,  // the template has resourceClaims
-  kNodeFaulty,      // its own report is impossible
+  kNodeFaulty,      // its own report is impossible, or a GPU has a fault
   kNodeLeaving,     // it is about to be taken away
   kNodeNotReady,
   kNodeUnschedulable,  // cordoned

@@ -1,0 +1,41 @@
+#ifndef MUSTER_AGENT_NODE_GPU_HEALTH_H_
+#define MUSTER_AGENT_NODE_GPU_HEALTH_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/hardware/reading.h"
+
+// Judges GPUs. Pure.
+namespace muster::agent {
+
+// Counts of the XID errors since the machine started, by GPU (its UUID) and XID.
+using XidCounts = std::map<std::pair<std::string, uint64_t>, uint64_t>;
+// Different pairs that are counted at most; the rest is forgotten.
+inline constexpr size_t kMostXidPairs = 4096;
+
+void Count(const std::vector<XidEvent>& events, XidCounts& counts);
+
+// Returns what an XID says about the GPU if work on it cannot go on before it is reset or replaced;
+// an empty text for those that a program caused, or that the driver has dealt with. After NVIDIA's
+// "XID Errors" catalogue: the XIDs whose action is to reset the GPU, to restart the machine or to
+// inspect it.
+std::string FatalXidMeaning(uint64_t xid);
+
+// A reason why nothing is to run on a GPU.
+struct GpuFaultFound {
+  std::string reason;  // FatalXid | UncorrectableEcc | RowRemapFailure | GpuLost
+  std::string detail;  // one sentence
+
+  friend bool operator==(const GpuFaultFound&, const GpuFaultFound&) = default;
+};
+
+// Returns the faults of a GPU, the gravest first; none if it is well.
+std::vector<GpuFaultFound> FaultsOf(const GpuReading& gpu, const XidCounts& xids);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_NODE_GPU_HEALTH_H_

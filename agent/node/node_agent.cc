@@ -1,0 +1,225 @@
+#include "agent/node/node_agent.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "agent/core/worker_event.h"
+#include "agent/hardware/machine_reader.h"
+#include "agent/node/report_builder.h"
+#include "agent/node/xid_store.h"
+#include "base/logging.h"
+
+namespace muster::agent {
+namespace {
+
+// A dial that is due, or a renewal of the certificate, is noticed within this time.
+constexpr absl::Duration kLookDisconnected = absl::Milliseconds(200);
+constexpr absl::Duration kLookConnected = absl::Seconds(5);
+constexpr absl::Duration kLookAtFabric = absl::Milliseconds(500);
+// The operator marks a node after minutes of silence, so there is no hurry to suspect a stream.
+constexpr absl::Duration kSilence = absl::Seconds(30);
+// The delay before the fabric is asked again after it could not be.
+constexpr absl::Duration kFabricRetry = absl::Minutes(10);
+
+CoordinatorClientOptions ClientOptions(const NodeAgentOptions& options) {
+  CoordinatorClientOptions client;
+  client.addresses = options.flags.coordinators;
+  client.identity = {options.authority_pem, options.flags.coordinator_token};
+  client.silence = kSilence;
+  return client;
+}
+
+std::string XidFile(const std::string& state_dir) {
+  return state_dir.empty() ? "" : JoinPath(state_dir, "xids.json");
+}
+
+double CpuSeconds() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double ResidentBytes() {
+  long pages = 0;
+  long resident = 0;
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+  std::fclose(file);
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+// Logs `absence` when it changes.
+void LogChange(const char* what, const std::string& absence, std::string& said) {
+  if (absence == said) return;
+  said = absence;
+  if (absence.empty()) {
+    MUSTER_LOG(INFO, "found", {"what", what});
+  } else {
+    MUSTER_LOG(INFO, "not found", {"what", what}, {"why", absence});
+  }
+}
+
+}  // namespace
+
+NodeAgent::NodeAgent(NodeAgentOptions options, const Clock& clock, ProcessLauncher& launcher,
+                     Files& files)
+    : options_(std::move(options)),
+      clock_(clock),
+      files_(files),
+      xid_file_(XidFile(options_.flags.state_dir)),
+      sys_(options_.flags.sys),
+      gpus_(options_.flags.nvml),
+      fabric_(launcher, options_.flags.ibnetdiscover, options_.environment),
+      client_(ClientOptions(options_), files),
+      reporter_(options_.flags.node, options_.flags.pod_uid) {}
+
+absl::Status NodeAgent::Start() {
+  if (!xid_file_.empty()) {
+    absl::StatusOr<XidCounts> kept = LoadXids(files_, xid_file_);
+    if (kept.ok()) xids_ = *std::move(kept);
+    // Without its file the agent still sees new errors.
+    if (!kept.ok()) {
+      MUSTER_LOG(ERROR, "XID errors of before are not known", {"file", xid_file_},
+                 {"error", kept.status()});
+    }
+  }
+  if (options_.flags.metrics.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server =
+      MetricsServer::Start(options_.flags.metrics, [this] { return Page(); });
+  if (!server.ok()) return server.status();
+  metrics_ = *std::move(server);
+  MUSTER_LOG(INFO, "metrics are served", {"address", metrics_->address()});
+  return absl::OkStatus();
+}
+
+absl::Duration NodeAgent::UntilNext(absl::Time now) const {
+  absl::Duration wait = connected_ ? kLookConnected : kLookDisconnected;
+  if (fabric_.running()) wait = std::min(wait, kLookAtFabric);
+  const absl::Time next = std::min(next_reading_, reporter_.next());
+  return std::max(absl::ZeroDuration(), std::min(wait, next - now));
+}
+
+bool NodeAgent::RunOnce(absl::Duration wait) {
+  pollfd fds[] = {{client_.poll_fd(), POLLIN, 0}, {options_.signal_fd, POLLIN, 0}};
+  const absl::Duration until = std::min(wait, UntilNext(clock_.Monotonic()));
+  // Rounded up, or the last millisecond would be spent in a busy loop.
+  const auto milliseconds =
+      static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(until, absl::Milliseconds(1))));
+  ::poll(fds, options_.signal_fd < 0 ? 1 : 2, milliseconds);
+  if (options_.signal_fd >= 0 && (fds[1].revents & POLLIN) != 0) return true;
+  const absl::Time now = clock_.Monotonic();
+  Converse(now);
+  ProbeFabric(now);
+  if (now >= next_reading_) Read(now);
+  Send(reporter_.Tick(now));
+  return false;
+}
+
+void NodeAgent::Converse(absl::Time now) {
+  for (const Event& event : client_.Collect(now)) {
+    if (std::holds_alternative<StreamOpened>(event)) {
+      connected_ = true;
+      Send(reporter_.StreamOpened());
+    } else if (std::holds_alternative<StreamClosed>(event)) {
+      connected_ = false;
+      reporter_.StreamClosed();
+    } else if (const auto* heard = std::get_if<OperatorMessageReceived>(&event)) {
+      if (heard->message.has_not_leader()) client_.Redial(heard->message.not_leader().address());
+      Send(reporter_.Heard(heard->message, now));
+    }
+  }
+}
+
+void NodeAgent::ProbeFabric(absl::Time now) {
+  if (auto links = fabric_.Poll(now)) {
+    readings_.fabric_absence = std::string(links->status().message());
+    if (links->ok()) readings_.fabric = **std::move(links);
+    next_fabric_ =
+        now + (readings_.fabric_absence.empty() ? options_.flags.fabric_period : kFabricRetry);
+    next_reading_ = now;  // the report has something new
+  }
+  if (now < next_fabric_ || fabric_.running() || readings_.infiniband_ports.empty()) return;
+  next_fabric_ = now + kFabricRetry;
+  if (options_.flags.ibnetdiscover.empty()) {
+    readings_.fabric_absence = "--ibnetdiscover is empty: the fabric is not asked";
+  } else if (const absl::Status started = fabric_.Start(now); !started.ok()) {
+    readings_.fabric_absence = std::string(started.message());
+  }
+}
+
+void NodeAgent::KeepXids() {
+  const XidCounts before = xids_;
+  Count(readings_.gpus.xids, xids_);
+  if (xids_ == before) return;
+  for (const XidEvent& event : readings_.gpus.xids) {
+    MUSTER_LOG(WARN, "XID error", {"gpu", event.gpu_uuid}, {"xid", event.xid},
+               {"fatal", !FatalXidMeaning(event.xid).empty()});
+  }
+  if (xid_file_.empty()) return;
+  const absl::Status kept = SaveXids(files_, xid_file_, xids_);
+  if (!kept.ok()) MUSTER_LOG(ERROR, "XID errors not kept", {"error", kept});
+}
+
+void NodeAgent::Read(absl::Time now) {
+  next_reading_ = now + options_.flags.period;
+  readings_.gpus = gpus_.Read(now);
+  for (GpuReading& gpu : readings_.gpus.gpus) {
+    gpu.numa_node = NumaNodeOfPci(sys_, gpu.pci_address);
+  }
+  readings_.numa_nodes = ReadNumaNodes(sys_);
+  readings_.network_cards = ReadNetworkCards(sys_);
+  readings_.infiniband_ports = ReadInfinibandPorts(sys_);
+  readings_.disks = ReadDisks(sys_);
+  KeepXids();
+  LogAbsences();
+  reading_seconds_ = absl::ToDoubleSeconds(clock_.Monotonic() - now);
+  Send(reporter_.Observed(ReportOf(readings_, xids_), now));
+  Publish();
+}
+
+void NodeAgent::LogAbsences() {
+  LogChange("GPUs", readings_.gpus.absence, said_gpus_);
+  if (!readings_.infiniband_ports.empty()) {
+    LogChange("switches of InfiniBand ports", readings_.fabric_absence, said_fabric_);
+  }
+}
+
+void NodeAgent::Send(const NodeReporter::Messages& messages) {
+  for (const v1alpha1::AgentMessage& message : messages) client_.Send(message);
+}
+
+void NodeAgent::Publish() {
+  MutexLock lock(mu_);
+  shown_.readings = readings_;
+  shown_.xids = xids_;
+  shown_.own.connected = reporter_.welcome();
+  shown_.own.reports = reporter_.reports();
+  shown_.own.reading_seconds = reading_seconds_;
+}
+
+std::string NodeAgent::Page() const {
+  Shown shown;
+  {
+    MutexLock lock(mu_);
+    shown = shown_;
+  }
+  shown.own.cpu_seconds = CpuSeconds();
+  shown.own.resident_bytes = ResidentBytes();
+  return MetricsPage(shown.readings, shown.xids, shown.own);
+}
+
+void NodeAgent::Stop() { client_.HangUp(absl::Seconds(2)); }
+
+}  // namespace muster::agent

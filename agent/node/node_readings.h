@@ -1,0 +1,27 @@
+#ifndef MUSTER_AGENT_NODE_NODE_READINGS_H_
+#define MUSTER_AGENT_NODE_NODE_READINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "agent/hardware/fabric_links.h"
+#include "agent/hardware/reading.h"
+
+namespace muster::agent {
+
+// All that the node agent found on its node, at one time. A value.
+struct NodeReadings {
+  GpuReadings gpus;
+  std::vector<NumaReading> numa_nodes;
+  std::vector<NetworkCardReading> network_cards;
+  std::vector<InfinibandReading> infiniband_ports;
+  std::vector<DiskReading> disks;
+  // The switches of InfiniBand ports, and why they are not known; both are from the last look at
+  // the fabric.
+  FabricLinks fabric;
+  std::string fabric_absence;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_NODE_NODE_READINGS_H_

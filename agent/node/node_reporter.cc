@@ -1,0 +1,75 @@
+#include "agent/node/node_reporter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/version.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace muster::agent {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+// An operator cannot make its agents talk without pause.
+constexpr absl::Duration kShortestHeartbeat = absl::Seconds(1);
+
+}  // namespace
+
+NodeReporter::NodeReporter(const std::string& node, const std::string& pod_uid) {
+  hello_.set_node(node);
+  hello_.set_pod_uid(pod_uid);
+  hello_.set_version(kVersion);
+}
+
+NodeReporter::Messages NodeReporter::StreamOpened() {
+  welcome_ = false;
+  told_ = false;
+  v1alpha1::AgentMessage message;
+  *message.mutable_node_hello() = hello_;
+  return {message};
+}
+
+void NodeReporter::StreamClosed() { welcome_ = false; }
+
+NodeReporter::Messages NodeReporter::Heard(const v1alpha1::OperatorMessage& message,
+                                           absl::Time now) {
+  if (!message.has_welcome()) return {};
+  welcome_ = true;
+  const double seconds = message.welcome().heartbeat_seconds();
+  if (seconds > 0) heartbeat_ = std::max(kShortestHeartbeat, absl::Seconds(seconds));
+  last_said_ = now;
+  return Tell(now);
+}
+
+NodeReporter::Messages NodeReporter::Observed(v1alpha1::NodeReport report, absl::Time now) {
+  if (!newest_.has_value() || !MessageDifferencer::Equals(*newest_, report)) {
+    newest_ = std::move(report);
+    told_ = false;
+  }
+  return Tell(now);
+}
+
+NodeReporter::Messages NodeReporter::Tick(absl::Time now) {
+  if (now < next()) return {};
+  last_said_ = now;
+  v1alpha1::AgentMessage message;
+  message.mutable_heartbeat();
+  return {message};
+}
+
+absl::Time NodeReporter::next() const {
+  return welcome_ ? last_said_ + heartbeat_ : absl::InfiniteFuture();
+}
+
+NodeReporter::Messages NodeReporter::Tell(absl::Time now) {
+  if (!welcome_ || told_ || !newest_.has_value()) return {};
+  told_ = true;
+  last_said_ = now;
+  ++reports_;
+  v1alpha1::AgentMessage message;
+  *message.mutable_node_report() = *newest_;
+  return {message};
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,34 @@
+#include "agent/node/xid_store.h"
+
+#include <string>
+
+#include "base/testing/memory_files.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+TEST(XidStoreTest, CountsSurviveTheAgent) {
+  MemoryFiles files;
+  ASSERT_TRUE(files.MakeDirectories("/run/agent").ok());
+  const auto none = LoadXids(files, "/run/agent/xids.json");
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->empty());
+  const XidCounts counts = {{{"GPU-a", 79}, 2}, {{"GPU-a", 13}, 1}, {{"GPU-b", 48}, 1}};
+  ASSERT_TRUE(SaveXids(files, "/run/agent/xids.json", counts).ok());
+  const auto read = LoadXids(files, "/run/agent/xids.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, counts);
+}
+
+TEST(XidStoreTest, AFileOfSomethingElseIsNamed) {
+  for (const char* text : {"", "[]", "{\"GPU-a\": 79}", "{\"GPU-a\": {\"x\": 1}}",
+                           "{\"GPU-a\": {\"79\": -1}}", "{\"GPU-a\": {\"79\": \"1\"}}"}) {
+    EXPECT_EQ(ParseXids(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(ParseXids("{\"GPU-a\": 79}").status().message(),
+            "GPU-a: wants counts by GPU and XID, as {\"GPU-5f...\": {\"79\": 1}}");
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,116 @@
+#include "operator/coordinator/node_board.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace muster::control {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+EncodedMessage NotLeader(const std::string& address) {
+  v1alpha1::OperatorMessage message;
+  message.mutable_not_leader()->set_address(address);
+  return Encode(message);
+}
+
+EncodedMessage Welcome() {
+  v1alpha1::OperatorMessage message;
+  message.mutable_welcome()->set_heartbeat_seconds(absl::ToDoubleSeconds(NodeBoard::kHeartbeat));
+  return Encode(message);
+}
+
+}  // namespace
+
+void NodeBoard::EndLocked(Node& node, const absl::Status& reason) {
+  if (node.stream == nullptr) return;
+  node.stream->Close(reason);
+  attachments_.erase(node.attachment);
+  node.stream.reset();
+  node.attachment = 0;
+  node.news.attached = false;
+}
+
+void NodeBoard::SetLeader() {
+  MutexLock lock(mu_);
+  leader_ = true;
+}
+
+void NodeBoard::SetStandby(const std::string& leader_address) {
+  MutexLock lock(mu_);
+  leader_address_ = leader_address;
+  if (!std::exchange(leader_, false)) return;
+  const EncodedMessage goodbye = NotLeader(leader_address);
+  for (auto& [name, node] : nodes_) {
+    if (node.stream != nullptr) node.stream->Send(goodbye).IgnoreError();
+    EndLocked(node, absl::UnavailableError("no longer the leader"));
+  }
+  nodes_.clear();
+}
+
+absl::StatusOr<uint64_t> NodeBoard::Attach(const v1alpha1::NodeHello& hello,
+                                           std::shared_ptr<AgentStream> stream) {
+  if (hello.node().empty()) return absl::InvalidArgumentError("NodeHello.node: is empty");
+  MutexLock lock(mu_);
+  if (!leader_) {
+    stream->Send(NotLeader(leader_address_)).IgnoreError();
+    return 0;
+  }
+  if (nodes_.size() >= kMaxNodes && nodes_.count(hello.node()) == 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxNodes, " nodes report"));
+  }
+  Node& node = nodes_[hello.node()];
+  EndLocked(node, absl::UnavailableError("another agent of this node has attached"));
+  stream->Send(Welcome()).IgnoreError();
+  node.stream = std::move(stream);
+  node.attachment = next_attachment_++;
+  node.news.attached = true;
+  node.news.last_heard = clock_.Monotonic();
+  attachments_[node.attachment] = hello.node();
+  return node.attachment;
+}
+
+void NodeBoard::Receive(uint64_t attachment, const v1alpha1::AgentMessage& message) {
+  MutexLock lock(mu_);
+  const auto found = attachments_.find(attachment);
+  if (found == attachments_.end()) return;
+  NodeNews& news = nodes_[found->second].news;
+  news.last_heard = clock_.Monotonic();
+  if (!message.has_node_report()) return;
+  const v1alpha1::NodeReport& report = message.node_report();
+  if (news.report != nullptr && MessageDifferencer::Equals(*news.report, report)) return;
+  news.report = std::make_shared<const v1alpha1::NodeReport>(report);
+  ++news.version;
+}
+
+void NodeBoard::Detach(uint64_t attachment) {
+  MutexLock lock(mu_);
+  const auto found = attachments_.find(attachment);
+  if (found == attachments_.end()) return;
+  Node& node = nodes_[found->second];
+  node.stream.reset();
+  node.attachment = 0;
+  node.news.attached = false;
+  attachments_.erase(found);
+}
+
+std::map<std::string, NodeNews> NodeBoard::Nodes() const {
+  MutexLock lock(mu_);
+  std::map<std::string, NodeNews> all;
+  for (const auto& [name, node] : nodes_) all.emplace_hint(all.end(), name, node.news);
+  return all;
+}
+
+int NodeBoard::attached() const {
+  MutexLock lock(mu_);
+  return static_cast<int>(attachments_.size());
+}
+
+void NodeBoard::CloseAll(const absl::Status& reason) {
+  MutexLock lock(mu_);
+  for (auto& [name, node] : nodes_) EndLocked(node, reason);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,92 @@
+#include "operator/nodes/node_writer.h"
+
+#include <optional>
+
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+const ConditionView* FindHealth(const NodeRecord& node) {
+  for (const ConditionView& condition : node.conditions) {
+    if (condition.type == kGpuHealthyCondition) return &condition;
+  }
+  return nullptr;
+}
+
+// Returns true if the cached node shows the wish, as far as the cache knows nodes.
+bool Shows(const NodeRecord& node, const NodeWish& wish) {
+  for (const auto& [key, value] : wish.labels) {
+    if (node.scheduling->labels.Value(key) != value.value_or("")) return false;
+  }
+  const ConditionView* present = FindHealth(node);
+  const std::optional<ConditionWish> health = HealthOf(wish, present != nullptr);
+  if (!health.has_value()) return true;
+  return present != nullptr && present->status == health->status &&
+         present->reason == health->reason;
+}
+
+}  // namespace
+
+void NodeWriter::Lead() {
+  leading_since_ = clock_.Monotonic();
+  visits_.clear();
+}
+
+absl::Status NodeWriter::Write(const std::string& node, const NodeWish& wish, int& writes) {
+  const kube::ObjectKey key{"", node};
+  MUSTER_ASSIGN_OR_RETURN(Json object, api_.Get(kube::kNodes, key));
+  if (const Json patch = MetadataPatch(wish, object); !patch.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(
+        object, api_.PatchMetadata(kube::kNodes, key, patch, {kube::UidOf(object), ""}));
+    ++writes;
+  }
+  const std::optional<Json> changed = WithHealth(wish, object, clock_.Wall());
+  if (!changed.has_value()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(api_.UpdateStatus(kube::kNodes, *changed).status());
+  ++writes;
+  MUSTER_LOG(INFO, "node's GPUs", {"node", node},
+             {"healthy", HealthOf(wish, /*has_condition=*/true)->status},
+             {"why", HealthOf(wish, /*has_condition=*/true)->message});
+  return absl::OkStatus();
+}
+
+int NodeWriter::RunOnce() {
+  const absl::Time now = clock_.Monotonic();
+  const std::map<std::string, NodeNews> news = board_.Nodes();
+  int looked_at = 0;
+  int writes = 0;
+  ++run_;
+  for (const NodeCache::Object& node : nodes_.List()) {
+    if (looked_at == kNodesPerRun) return writes;
+    const auto told = news.find(node->name);
+    const bool reported = told != news.end() && told->second.report != nullptr;
+    if (!reported && FindHealth(*node) == nullptr) continue;
+    const absl::Time heard = reported ? told->second.last_heard : leading_since_;
+    const bool silent = now - heard >= kSilence;
+    if (!reported && !silent) continue;
+    const int64_t version = reported ? told->second.version : 0;
+    Visit& visit = visits_[node->name];
+    visit.run = run_;
+    const bool same = visit.version == version && visit.silent == silent;
+    if (same && (now < visit.again || visit.seen == node)) continue;
+    const NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->second.report);
+    if (same && !visit.failed && Shows(*node, wish)) {
+      visit.seen = node;
+      continue;
+    }
+    ++looked_at;
+    const absl::Status status = Write(node->name, wish, writes);
+    visit = {version, silent, !status.ok(), nullptr, run_, now + kRetry};
+    // Another writer of the node was faster, or the node is gone: nothing to tell.
+    if (status.ok() || absl::IsAborted(status) || absl::IsNotFound(status)) continue;
+    MUSTER_LOG_LIMITED(WARN, node->name, "node not labelled", {"node", node->name},
+                       {"error", status});
+  }
+  std::erase_if(visits_, [&](const auto& visit) { return visit.second.run != run_; });
+  return writes;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,166 @@
+#include "operator/nodes/node_writer.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/testing/manual_clock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/memory/memory_api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+class SilentStream final : public AgentStream {
+ public:
+  absl::Status Send(EncodedMessage) override { return absl::OkStatus(); }
+  void Close(const absl::Status&) override {}
+};
+
+class NodeWriterTest : public testing::Test {
+ protected:
+  NodeWriterTest() {
+    kube::MemoryApiOptions options;
+    options.random = [n = uint64_t{0}]() mutable { return ++n; };
+    api_ = *kube::MemoryApi::Open(clock_, std::move(options));
+    Json node = kube::NewObject(kube::kNodes, {"", "a"});
+    node["status"]["conditions"] = {{{"type", "Ready"}, {"status", "True"}}};
+    EXPECT_TRUE(api_->Create(kube::kNodes, node).ok());
+    Json ready = Node();
+    ready["status"]["conditions"] = {{{"type", "Ready"}, {"status", "True"}}};
+    EXPECT_TRUE(api_->UpdateStatus(kube::kNodes, ready).ok());
+    writer_ = std::make_unique<NodeWriter>(*api_, clock_, board_, nodes_);
+    board_.SetLeader();
+    writer_->Lead();
+    Look();
+  }
+  Json Node() { return *api_->Get(kube::kNodes, {"", "a"}); }
+  // Brings the cache up to date.
+  void Look() { nodes_.Upsert(Node(), ++version_); }
+  void Attach() {
+    v1alpha1::NodeHello hello;
+    hello.set_node("a");
+    id_ = *board_.Attach(hello, std::make_shared<SilentStream>());
+  }
+  void Report(const std::string& fault = "") {
+    v1alpha1::AgentMessage message;
+    auto& gpu = *message.mutable_node_report()->add_gpus();
+    gpu.set_uuid("GPU-a");
+    gpu.set_product("NVIDIA H100");
+    if (!fault.empty()) gpu.add_faults()->set_reason(fault);
+    board_.Receive(id_, message);
+  }
+  std::string Health() {
+    const Json node = Node();
+    for (const Json& condition : node["status"]["conditions"]) {
+      if (condition["type"] != kGpuHealthyCondition) continue;
+      return kube::StringAt(condition, {"status"}) + " " + kube::StringAt(condition, {"reason"});
+    }
+    return "";
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<kube::MemoryApi> api_;
+  NodeBoard board_{clock_};
+  NodeCache nodes_{ParseNodeRecord};
+  uint64_t version_ = 0;
+  std::unique_ptr<NodeWriter> writer_;
+  uint64_t id_ = 0;
+};
+
+TEST_F(NodeWriterTest, AReportIsWrittenOnce) {
+  Attach();
+  Report();
+  EXPECT_EQ(writer_->RunOnce(), 2);
+  EXPECT_EQ(kube::LabelOf(Node(), kGpuProductLabel), "NVIDIA-H100");
+  EXPECT_EQ(Health(), "True NoFault");
+  const std::string version = kube::ResourceVersionOf(Node());
+  EXPECT_EQ(writer_->RunOnce(), 0);
+  Look();
+  clock_.Advance(absl::Minutes(1));
+  Report();
+  EXPECT_EQ(writer_->RunOnce(), 0);
+  EXPECT_EQ(kube::ResourceVersionOf(Node()), version);
+}
+
+TEST_F(NodeWriterTest, AFaultClosesTheNodeForPlacementAndIsTakenBack) {
+  Attach();
+  Report("FatalXid");
+  EXPECT_EQ(writer_->RunOnce(), 2);
+  EXPECT_EQ(Health(), "False FatalXid");
+  Look();
+  EXPECT_FALSE(nodes_.Get({"", "a"})->schedulable);
+  Report();
+  EXPECT_EQ(writer_->RunOnce(), 1);
+  EXPECT_EQ(Health(), "True NoFault");
+  Look();
+  EXPECT_TRUE(nodes_.Get({"", "a"})->schedulable);
+}
+
+TEST_F(NodeWriterTest, ALabelThatSomebodyRemovesComesBack) {
+  Attach();
+  Report();
+  writer_->RunOnce();
+  ASSERT_TRUE(
+      api_->PatchMetadata(kube::kNodes, {"", "a"}, {{"labels", {{kGpuProductLabel, nullptr}}}})
+          .ok());
+  Look();
+  EXPECT_EQ(writer_->RunOnce(), 0) << "not at once";
+  clock_.Advance(NodeWriter::kRetry);
+  EXPECT_EQ(writer_->RunOnce(), 1);
+  EXPECT_EQ(kube::LabelOf(Node(), kGpuProductLabel), "NVIDIA-H100");
+}
+
+TEST_F(NodeWriterTest, ASilentAgentMakesTheConditionUnknown) {
+  Attach();
+  Report();
+  writer_->RunOnce();
+  Look();
+  clock_.Advance(NodeWriter::kSilence - absl::Seconds(1));
+  EXPECT_EQ(writer_->RunOnce(), 0);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(writer_->RunOnce(), 1);
+  EXPECT_EQ(Health(), "Unknown NodeAgentSilent");
+  EXPECT_EQ(kube::LabelOf(Node(), kGpuProductLabel), "NVIDIA-H100");
+  Look();
+  EXPECT_TRUE(nodes_.Get({"", "a"})->schedulable);
+  Report();
+  EXPECT_EQ(writer_->RunOnce(), 1);
+  EXPECT_EQ(Health(), "True NoFault");
+}
+
+TEST_F(NodeWriterTest, ANewLeaderWaitsForAgentsBeforeItCallsThemSilent) {
+  Attach();
+  Report();
+  writer_->RunOnce();
+  Look();
+  NodeBoard other(clock_);
+  other.SetLeader();
+  NodeWriter successor(*api_, clock_, other, nodes_);
+  EXPECT_EQ(successor.RunOnce(), 0) << "it does not lead yet";
+  successor.Lead();
+  EXPECT_EQ(successor.RunOnce(), 0);
+  clock_.Advance(NodeWriter::kSilence);
+  EXPECT_EQ(successor.RunOnce(), 1);
+  EXPECT_EQ(Health(), "Unknown NodeAgentSilent");
+}
+
+TEST_F(NodeWriterTest, ANodeWithoutAnAgentIsLeftAlone) {
+  const std::string version = kube::ResourceVersionOf(Node());
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(writer_->RunOnce(), 0);
+  EXPECT_EQ(kube::ResourceVersionOf(Node()), version);
+}
+
+TEST_F(NodeWriterTest, ReportsAboutUnknownNodesAreNotWritten) {
+  v1alpha1::NodeHello hello;
+  hello.set_node("b");
+  id_ = *board_.Attach(hello, std::make_shared<SilentStream>());
+  Report();
+  EXPECT_EQ(writer_->RunOnce(), 0);
+}
+
+}  // namespace
+}  // namespace muster::control

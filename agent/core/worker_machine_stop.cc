@@ -21,6 +21,8 @@ void WorkerMachine::On(const Terminate& event) {
   if (signals_ == 1) {
     // A stop by order continues, within the time that a terminated pod has.
     stop_deadline_ = std::min(stop_deadline_, now_ + config_.signal_save_deadline);
+    if (runs_trainer() || ending_ranks_) return;
+    for (RankSlot& slot : slots_) TellToLeave(slot, stop_deadline_);
   } else if (!ending_ranks_) {
     EndRanks();
   } else {
@@ -34,14 +36,15 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
     if (!save && !ending_ranks_) EndRanks();  // ordered again, now without a checkpoint
     return;
   }
-  const bool was_running = phase_ == Phase::kRunning && runs_trainer();
+  const bool was_running = phase_ == Phase::kRunning;
   const bool was_finished = phase_ == Phase::kFinished;
   phase_ = Phase::kStopping;
   stop_cause_ = cause;
   exit_code_ = exit_code;
   exit_reason_ = reason;
   for (RankSlot& slot : slots_) slot.wanted = false;
-  if (!runs_trainer() || was_finished) return EndRanks();
+  if (!runs_trainer()) return StopCommand(was_running && save);
+  if (was_finished) return EndRanks();
   if (cause == StopCause::kSignal) {
     // Only this worker ends; if its ranks voted to stop, the others would stop too.
     if (!was_running) return EndRanks();
@@ -64,6 +67,16 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
     }
     ToRank(slot, std::move(message));
   }
+}
+
+// Gives a command that hears notices time to save, if it `may_save`.
+void WorkerMachine::StopCommand(bool may_save) {
+  // Without an operator, another worker may soon do the same work.
+  if (!may_save || stop_cause_ == StopCause::kOrphaned || !CommandHearsNotices()) return EndRanks();
+  const bool by_signal = stop_cause_ == StopCause::kSignal;
+  waits_for_save_ = true;
+  stop_deadline_ = now_ + (by_signal ? config_.signal_save_deadline : config_.save_deadline);
+  for (RankSlot& slot : slots_) TellToLeave(slot, stop_deadline_);
 }
 
 // Kills all ranks without grace, because another worker may do the same work by now.

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "agent/worker/install.h"
 #include "agent/worker/rank_environment.h"
+#include "agent/worker/socket_folder.h"
 #include "agent/worker/worker_agent.h"
 #include "agent/worker/worker_flags.h"
 #include "base/clock.h"
@@ -97,6 +98,8 @@ int Main(int argc, char** argv) {
         .MakeDirectories(options->log_directory)
         .IgnoreError();  // it logs its own errors
   }
+  const SocketFolder sockets(options->log_directory, Env("TMPDIR"));
+  options->socket_directory = sockets.path();
   const int code = Run(*std::move(options));  // 4
   const std::string& exit_file = flags->at("exit-file");
   if (!exit_file.empty()) WriteExitFile(exit_file, code);  // 5

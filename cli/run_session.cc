@@ -166,6 +166,8 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   view.why = words.sentence;
   view.step = history_->last_step();
   view.steps = job.spec.trainer().train().steps();
+  // A command states its number of steps with its reports.
+  if (!job.spec.has_trainer() && snapshot.last_step) view.steps = snapshot.last_step->total_steps();
   if (!history_->steps().empty()) view.loss = history_->steps().rbegin()->second.loss();
   for (auto it = history_->steps().rbegin(); it != history_->steps().rend(); ++it) {
     if (it->second.has_validation_loss()) {

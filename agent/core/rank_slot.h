@@ -24,7 +24,10 @@ struct RankSlot {
   int restarts = 0;
   absl::Time launched_at;
   absl::Time last_message_at;
+  // The trainer has loaded. A command says hello if it wants to hear notices.
   bool got_hello = false;
+  // When a command reported a step last.
+  std::optional<absl::Time> reported_at;
   KillReason kill_reason = KillReason::kNone;
   absl::Time kill_at = absl::InfiniteFuture();  // when SIGKILL is due
   bool kill_sent = false;                       // the agent sent SIGKILL

@@ -203,7 +203,7 @@ void WorkerMachine::OnStop(const v1alpha1::StopWorker& stop) {
 
 void WorkerMachine::OnSave(const v1alpha1::SaveCheckpoint& save) {
   if (Less(save.round(), seen_)) return Refuse(save.round(), "a later round was ordered");
-  if (phase_ != Phase::kRunning || !runs_trainer())
+  if (phase_ != Phase::kRunning || !(runs_trainer() || CommandHearsNotices()))
     return Refuse(save.round(), "no rank is stepping");
   for (const RankSlot& slot : slots_) {
     ToTrainer message;
@@ -217,6 +217,7 @@ void WorkerMachine::On(const Tick&) {
   const absl::Duration gap = now_ - last_tick_;
   last_tick_ = now_;
   if (gap > kLongTick) ForgiveSilence(gap);
+  FlushCommandSteps(/*now=*/false);
   for (RankSlot& slot : slots_) WatchSlot(slot);
   if (attached_ && now_ >= next_heartbeat_) {
     next_heartbeat_ = now_ + settings_->heartbeat;

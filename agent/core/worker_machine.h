@@ -14,6 +14,7 @@
 #include "agent/core/worker_settings.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 // The worker agent's state machine: obeys the operator's orders, drives the local ranks through
 // rounds and ends them all before it ends. Pure: events and the time go in, actions come out.
@@ -82,6 +83,15 @@ class WorkerMachine {
   void OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled);
   void OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& finished);
   void OnCommandEnded(RankSlot& slot, const RankEnded& event);
+  // Handles the message of a command's rank whose script uses the client.
+  void OnCommandMessage(RankSlot& slot, const v1alpha1::FromTrainer& message);
+  void AddCommandSteps(RankSlot& slot, const v1alpha1::StepReports& reports);
+  // Sends the steps collected so far if the last batch was long enough ago or `now` is true.
+  void FlushCommandSteps(bool now);
+  // True if a command's rank asks for notices, so that it is worth while to wait for it.
+  bool CommandHearsNotices() const;
+  // Tells a rank of a command, if it hears notices, that it has until `deadline` to save and end.
+  void TellToLeave(RankSlot& slot, absl::Time deadline);
   void OnRankFailed(RankSlot& slot, const RankEnded& event);
 
   // The work is done, and the result is recorded.
@@ -113,6 +123,7 @@ class WorkerMachine {
   void FinishIfComplete();
 
   void BeginStop(StopCause cause, bool save, int exit_code, const std::string& reason);
+  void StopCommand(bool may_save, bool was_running);
   void AdvanceStop();
   void EndRanks(absl::Duration grace);
   absl::Duration CommandGrace() const;
@@ -160,6 +171,9 @@ class WorkerMachine {
   std::optional<v1alpha1::WorkerJoined> joined_;
   std::optional<v1alpha1::WorkerFinished> finished_;
   int failure_code_ = 0;  // of the last failed rank; 0 once a later round runs
+  // Steps that a command has reported and the operator has not been sent yet.
+  v1alpha1::StepReports command_steps_;
+  absl::Time command_steps_sent_ = absl::InfinitePast();
 
   // State of the stop.
   StopCause stop_cause_ = StopCause::kOrder;

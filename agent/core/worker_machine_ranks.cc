@@ -107,6 +107,7 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   slot.restarts = slot.generation++;
   slot.launched_at = slot.last_message_at = now_;
   slot.got_hello = false;
+  slot.reported_at.reset();
   slot.kill_reason = KillReason::kNone;
   slot.kill_at = absl::InfiniteFuture();
   slot.kill_sent = false;
@@ -157,6 +158,7 @@ void WorkerMachine::Kill(RankSlot& slot, int signal, KillReason reason) {
 void WorkerMachine::EndGracefully(RankSlot& slot, KillReason reason, absl::Duration grace) {
   if (!slot.alive) return;
   slot.kill_at = std::min(slot.kill_at, now_ + grace);
+  if (!runs_trainer()) TellToLeave(slot, slot.kill_at);
   Kill(slot, SIGTERM, reason);
 }
 
@@ -178,8 +180,9 @@ void WorkerMachine::WatchSlot(RankSlot& slot) {
 
 void WorkerMachine::On(const RankMessageReceived& event) {
   RankSlot& slot = slots_[event.local_rank];
-  if (!slot.alive || event.generation != slot.generation || !runs_trainer()) return;
+  if (!slot.alive || event.generation != slot.generation) return;
   slot.last_message_at = now_;
+  if (!runs_trainer()) return OnCommandMessage(slot, event.message);
   const v1alpha1::FromTrainer& message = event.message;
   switch (message.kind_case()) {
     case v1alpha1::FromTrainer::kHello:
@@ -308,8 +311,10 @@ void WorkerMachine::On(const RankEnded& event) {
   if (!slot.alive || event.generation != slot.generation) return;
   slot.alive = false;
   slot.kill_at = absl::InfiniteFuture();
+  FlushCommandSteps(/*now=*/true);
   if (phase_ == Phase::kStopping) {
-    waits_for_save_ = false;  // AdvanceStop counts the remaining ranks
+    // AdvanceStop counts the remaining ranks. Ranks of a command save and end one by one.
+    if (runs_trainer()) waits_for_save_ = false;
     return;
   }
   if (slot.kill_reason == KillReason::kReplaced) {

@@ -21,6 +21,8 @@ void WorkerMachine::On(const Terminate& event) {
   if (signals_ == 1) {
     // A stop by order continues, within the time that a terminated pod has.
     stop_deadline_ = std::min(stop_deadline_, now_ + config_.signal_save_deadline);
+    if (runs_trainer() || ending_ranks_) return;
+    for (RankSlot& slot : slots_) TellToLeave(slot, stop_deadline_);
   } else if (!ending_ranks_) {
     EndRanks(config_.term_grace);
   } else {
@@ -31,20 +33,18 @@ void WorkerMachine::On(const Terminate& event) {
 void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
                               const std::string& reason) {
   if (phase_ == Phase::kStopping) {
-    if (!save && !ending_ranks_)
-      EndRanks(config_.term_grace);  // ordered again, now without a checkpoint
+    // Ordered again, now without a checkpoint.
+    if (!save && !ending_ranks_) EndRanks(config_.term_grace);
     return;
   }
-  const bool was_running = phase_ == Phase::kRunning && runs_trainer();
+  const bool was_running = phase_ == Phase::kRunning;
   const bool was_finished = phase_ == Phase::kFinished;
   phase_ = Phase::kStopping;
   stop_cause_ = cause;
   exit_code_ = exit_code;
   exit_reason_ = reason;
   for (RankSlot& slot : slots_) slot.wanted = false;
-  // The signal is all that tells a command to save.
-  const bool may_save = save && cause != StopCause::kOrphaned;
-  if (!runs_trainer()) return EndRanks(may_save ? CommandGrace() : config_.term_grace);
+  if (!runs_trainer()) return StopCommand(save, was_running);
   if (was_finished) return EndRanks(config_.term_grace);
   if (cause == StopCause::kSignal) {
     // Only this worker ends; if its ranks voted to stop, the others would stop too.
@@ -57,8 +57,8 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   }
   for (RankSlot& slot : slots_) {
     if (slot.alive && !slot.got_hello) {
-      EndGracefully(slot, KillReason::kStopping,
-                    config_.term_grace);  // still loading: it has nothing to save
+      // It is still loading and has nothing to save.
+      EndGracefully(slot, KillReason::kStopping, config_.term_grace);
       continue;
     }
     ToTrainer message;
@@ -69,6 +69,22 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
     }
     ToRank(slot, std::move(message));
   }
+}
+
+// Gives a command time to save, if it `may_save`.
+void WorkerMachine::StopCommand(bool may_save, bool was_running) {
+  // Without an operator, another worker may soon do the same work.
+  if (!may_save || stop_cause_ == StopCause::kOrphaned) return EndRanks(config_.term_grace);
+  // To a command that hears no notices, only the signal says that it has to save.
+  if (!was_running || !CommandHearsNotices()) return EndRanks(CommandGrace());
+  waits_for_save_ = true;
+  // The signal follows for commands that have not ended by themselves.
+  const absl::Duration by_itself =
+      std::max(CommandGrace() - config_.term_grace, absl::ZeroDuration());
+  const absl::Duration limit =
+      stop_cause_ == StopCause::kSignal ? config_.signal_save_deadline : config_.save_deadline;
+  stop_deadline_ = now_ + std::min(limit, by_itself);
+  for (RankSlot& slot : slots_) TellToLeave(slot, stop_deadline_);
 }
 
 // Kills all ranks without grace, because another worker may do the same work by now.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/worker/client_socket.h"
 #include "agent/worker/rank_log.h"
 #include "base/link_frame.h"
 #include "base/logging.h"
@@ -50,8 +51,13 @@ bool ReadAvailable(int fd, const std::function<void(std::string_view)>& take) {
 // One local rank: its log, and its process while there is one.
 class RankSupervisor::Rank {
  public:
-  Rank(int local_rank, RankLog::Options log, Files& files, ProcessLauncher& launcher)
-      : local_rank_(local_rank), log_(std::move(log), files), launcher_(launcher) {}
+  Rank(int local_rank, RankLog::Options log, Files& files, ProcessLauncher& launcher,
+       std::string socket, const Clock& clock)
+      : local_rank_(local_rank),
+        log_(std::move(log), files),
+        launcher_(launcher),
+        socket_path_(std::move(socket)),
+        socket_(clock) {}
   ~Rank() {
     if (process_ != nullptr) process_->SignalGroup(SIGKILL).IgnoreError();
     CloseFd(link_);
@@ -72,9 +78,14 @@ class RankSupervisor::Rank {
   void ReadOutput();
   void CollectEnd(std::vector<Event>* events);
 
+  void OpenSocket(ProcessSpec& spec);
+  void ReadSocket(std::vector<Event>* events);
+
   const int local_rank_;
   RankLog log_;
   ProcessLauncher& launcher_;
+  const std::string socket_path_;  // empty: commands get no socket
+  ClientSocket socket_;
   std::unique_ptr<Process> process_;
   int generation_ = 0;
   int link_ = -1;
@@ -99,6 +110,7 @@ absl::Status RankSupervisor::Rank::Launch(int generation, const Program& program
   spec.cwd = program.cwd;
   spec.fds = {{output[1], STDOUT_FILENO}, {output[1], STDERR_FILENO}};
   if (program.link) spec.fds.push_back({link[1], kChildLinkFd});
+  if (!program.link) OpenSocket(spec);
   spec.group = ProcessSpec::Group::kProcessGroup;
   spec.die_with_parent = true;
   absl::StatusOr<std::unique_ptr<Process>> process = launcher_.Launch(spec);
@@ -123,6 +135,22 @@ absl::Status RankSupervisor::Rank::Launch(int generation, const Program& program
   return absl::OkStatus();
 }
 
+// A command runs without the socket, too.
+void RankSupervisor::Rank::OpenSocket(ProcessSpec& spec) {
+  if (socket_path_.empty()) return;
+  if (const absl::Status opened = socket_.Open(socket_path_); !opened.ok()) {
+    MUSTER_LOG(WARN, "no socket for the command's reports", {"error", opened});
+    return;
+  }
+  spec.env.push_back(absl::StrCat("MUSTER_AGENT_SOCKET=", socket_path_));
+}
+
+void RankSupervisor::Rank::ReadSocket(std::vector<Event>* events) {
+  for (v1alpha1::FromTrainer& message : socket_.Collect()) {
+    events->push_back(RankMessageReceived{local_rank_, generation_, std::move(message)});
+  }
+}
+
 void RankSupervisor::Rank::Kill(int generation, int signal) {
   if (process_ == nullptr || generation != generation_) return;
   // A stopped process handles SIGTERM only after SIGCONT.
@@ -131,7 +159,7 @@ void RankSupervisor::Rank::Kill(int generation, int signal) {
 }
 
 void RankSupervisor::Rank::Send(const v1alpha1::ToTrainer& message) {
-  if (link_ < 0) return;
+  if (link_ < 0) return socket_.Notify(message);
   if (absl::Status status = AppendLinkFrame(message, &outgoing_); !status.ok()) {
     MUSTER_LOG(ERROR, "message not sent to rank", {"local_rank", local_rank_}, {"error", status});
   }
@@ -153,6 +181,7 @@ void RankSupervisor::Rank::AddPollFds(std::vector<pollfd>* fds) const {
   if (process_ == nullptr) return;
   if (process_->poll_fd() >= 0) fds->push_back({process_->poll_fd(), POLLIN, 0});
   if (output_ >= 0) fds->push_back({output_, POLLIN, 0});
+  socket_.AddPollFds(fds);
   if (link_ >= 0) {
     fds->push_back({link_, static_cast<short>(outgoing_.empty() ? POLLIN : POLLIN | POLLOUT), 0});
   }
@@ -166,6 +195,7 @@ void RankSupervisor::Rank::Collect(std::vector<Event>* events) {
   Flush();
   ReadOutput();
   ReadLink(events);
+  ReadSocket(events);
   if (link_ >= 0 && outgoing_.size() > kMaxOutgoing) {
     LoseLink(events, absl::ResourceExhaustedError("it does not read its link"));
   }
@@ -211,13 +241,15 @@ void RankSupervisor::Rank::CollectEnd(std::vector<Event>* events) {
   log_.EndOfProcess();
   CloseFd(output_);
   CloseFd(link_);
+  socket_.Close();
   MUSTER_LOG(INFO, "rank ended", {"local_rank", local_rank_}, {"pid", process_->pid()},
              {"how", DescribeExit(status)});
   process_.reset();
   events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, log_.tail()});
 }
 
-RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files) {
+RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files,
+                               const Clock& clock) {
   for (int i = 0; i < options.ranks; ++i) {
     RankLog::Options log;
     if (!options.log_directory.empty()) {
@@ -225,7 +257,12 @@ RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files
     }
     log.max_bytes = options.max_log_bytes;
     log.show = options.show;
-    ranks_.push_back(std::make_unique<Rank>(i, std::move(log), files, launcher));
+    std::string socket;
+    if (!options.socket_directory.empty()) {
+      socket = JoinPath(options.socket_directory, absl::StrCat("rank-", i, ".sock"));
+    }
+    ranks_.push_back(
+        std::make_unique<Rank>(i, std::move(log), files, launcher, std::move(socket), clock));
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "agent/core/worker_event.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
@@ -32,18 +33,22 @@ class RankSupervisor {
     std::string log_directory;
     size_t max_log_bytes = size_t{16} << 20;
     std::function<void(std::string_view)> show;
+    // A private folder for the sockets of commands; if empty, commands get none.
+    std::string socket_directory;
   };
   struct Program {
     std::vector<std::string> argv;
     std::vector<std::string> env;
     std::string cwd;
-    // True for the built-in trainer, whose end of the link is descriptor 3.
+    // True for the built-in trainer, whose end of the link is descriptor 3. A command gets the path
+    // of a socket in MUSTER_AGENT_SOCKET instead, which it may use or not.
     bool link = true;
     // The rank named in its log lines.
     int rank = 0;
   };
 
-  RankSupervisor(Options options, ProcessLauncher& launcher, Files& files);
+  // `launcher`, `files` and `clock` must outlive it.
+  RankSupervisor(Options options, ProcessLauncher& launcher, Files& files, const Clock& clock);
   ~RankSupervisor();  // kills running processes
 
   // `local_rank` must have no process.

@@ -32,8 +32,9 @@ WorkerAgent::WorkerAgent(WorkerAgentOptions options, const Clock& clock, Process
       supervisor_({.ranks = options_.config.ranks,
                    .log_directory = options_.log_directory,
                    .max_log_bytes = options_.max_log_bytes,
-                   .show = options_.show},
-                  launcher, files),
+                   .show = options_.show,
+                   .socket_directory = options_.socket_directory},
+                  launcher, files, clock),
       client_(options_.coordinator, files) {}
 
 std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {

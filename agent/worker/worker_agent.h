@@ -27,6 +27,8 @@ struct WorkerAgentOptions {
   std::string trainer_path;
   std::string log_directory;
   size_t max_log_bytes = size_t{16} << 20;
+  // As in RankSupervisor::Options.
+  std::string socket_directory;
   // A signalfd for SIGTERM and SIGINT; -1 if there is none.
   int signal_fd = -1;
   Environment environment;

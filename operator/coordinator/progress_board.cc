@@ -63,15 +63,17 @@ void ProgressBoard::UpdateSpeed(Job& job) {
   int64_t start = end;
   int64_t tokens = 0;
   int64_t steps = 0;
+  size_t reports = 0;
   int64_t pending = job.recent.back().tokens();
   for (auto it = std::next(job.recent.rbegin()); it != job.recent.rend(); ++it) {
     const int64_t at = it->finished_at_us();
-    if (it->version().step() < job.speed_from || steps >= static_cast<int64_t>(kSpeedSteps)) break;
+    if (it->version().step() < job.speed_from || reports++ >= kSpeedSteps) break;
     if (at > start || end - at > kSpeedWindowUs) break;  // also if a clock was set back
     tokens += pending;
     pending = it->tokens();
     start = at;
-    ++steps;
+    // A command may report every tenth step only.
+    steps = job.recent.back().version().step() - it->version().step();
   }
   if (start >= end) return;
   const double seconds = static_cast<double>(end - start) / 1e6;

@@ -32,6 +32,26 @@ std::optional<Committed> NewestCommitted(const JobView& view) {
   return Committed{latest->version().step(), std::min(latest->version().step(), last.step())};
 }
 
+// A command states the number of its steps, if it wants to, with its reports.
+int64_t StepsOfRun(const Draft& draft) {
+  if (draft.spec().has_trainer()) return TotalSteps(draft.spec());
+  const auto& latest = draft.view.progress.latest;
+  return latest ? latest->total_steps() : 0;
+}
+
+// Returns the time that `steps` more steps take; nullopt if no speed is known.
+std::optional<absl::Duration> TimeLeft(const Draft& draft, int64_t steps) {
+  const ProgressView& seen = draft.view.progress;
+  const auto left = static_cast<double>(steps);
+  if (!draft.spec().has_trainer()) {
+    if (seen.steps_per_second <= 0) return std::nullopt;
+    return absl::Seconds(left / seen.steps_per_second);
+  }
+  if (seen.tokens_per_second <= 0) return std::nullopt;
+  const auto& train = draft.spec().trainer().train();
+  return absl::Seconds(left * train.global_batch() * train.sequence() / seen.tokens_per_second);
+}
+
 }  // namespace
 
 bool HasNewStep(const Draft& draft) {
@@ -47,7 +67,7 @@ void WriteProgress(Draft& draft) {
   if (!newest) return;
   v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
   const int64_t step = newest->step;
-  const int64_t steps = TotalSteps(draft.spec());
+  const int64_t steps = StepsOfRun(draft);
   progress.set_step(step);
   if (steps > 0) progress.set_steps(steps);
   if (seen.latest && std::isfinite(seen.latest->loss())) progress.set_loss(seen.latest->loss());
@@ -55,14 +75,9 @@ void WriteProgress(Draft& draft) {
     progress.set_skipped_steps(seen.latest->skipped_total());
   }
   if (seen.validation_loss) progress.set_validation_loss(*seen.validation_loss);
-  const auto& train = draft.spec().trainer().train();
-  const double left = static_cast<double>(std::max<int64_t>(0, steps - step)) *
-                      train.global_batch() * train.sequence();
-  if (seen.tokens_per_second > 0) {
-    progress.set_tokens_per_second(seen.tokens_per_second);
-    const absl::Duration eta = absl::Seconds(left / seen.tokens_per_second);
-    progress.set_eta(absl::FormatDuration(absl::Trunc(eta, absl::Seconds(1))));
-  }
+  if (seen.tokens_per_second > 0) progress.set_tokens_per_second(seen.tokens_per_second);
+  const std::optional<absl::Duration> eta = TimeLeft(draft, std::max<int64_t>(0, steps - step));
+  if (eta && steps > 0) progress.set_eta(absl::FormatDuration(absl::Trunc(*eta, absl::Seconds(1))));
   progress.set_time(FormatWall(draft.view.wall));
 }
 

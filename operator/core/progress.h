@@ -14,7 +14,7 @@ void ReportProgress(Draft& draft);
 void WriteProgress(Draft& draft);
 
 // Returns true if a step was committed since the round became Active. Always false without trainer,
-// because nobody sees the steps of a command.
+// because a command need not report its steps.
 bool HasNewStep(const Draft& draft);
 
 }  // namespace muster::control

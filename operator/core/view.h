@@ -162,6 +162,7 @@ struct ProgressView {
   std::optional<v1alpha1::StepReport> latest;
   std::optional<double> validation_loss;  // the newest one reported
   double tokens_per_second = 0;           // smoothed by the shell; 0: not known
+  double steps_per_second = 0;            // likewise
 };
 
 struct CheckpointView {

@@ -65,7 +65,8 @@ AgentView ToAgentView(const AgentState& state) {
 }
 
 ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
-  return {snapshot.last_step, snapshot.validation_loss, snapshot.tokens_per_second};
+  return {snapshot.last_step, snapshot.validation_loss, snapshot.tokens_per_second,
+          snapshot.steps_per_second};
 }
 
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {

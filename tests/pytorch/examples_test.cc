@@ -1,0 +1,124 @@
+// Runs examples/pytorch-ddp.yaml and pytorch-fsdp.yaml with the reference build of PyTorch: a run
+// whose processes are killed ends with the loss of an undisturbed one.
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/local_run.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Two processes import PyTorch, which takes most of the time.
+constexpr absl::Duration kLong = absl::Seconds(200);
+
+std::string Env(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The folder with the reference build of PyTorch's own cache; tests run with another home.
+std::string Cache() {
+  const std::string cache = Env("MUSTER_CACHE");
+  return cache.empty() ? Env("HOME") + "/.cache/muster" : cache;
+}
+
+// Returns the example as a user on this machine would have it: with paths of this test, and the
+// reference build's python3.
+std::unique_ptr<LocalRun> NewRun(const std::string& job, const std::string& folder) {
+  const auto text = ReadFile(FileSystem(), ProgramPath(absl::StrCat("examples/", job, ".yaml")));
+  EXPECT_TRUE(text.ok()) << text.status();
+  const std::string python = absl::StrCat("[env, MUSTER_CACHE=", Cache(), ", ",
+                                          ProgramPath("tests/parity/with_reference.sh"));
+  const std::string manifest = absl::StrReplaceAll(
+      text.value_or(""), {{"[python3", python},
+                          {"examples/pytorch/", ProgramPath("examples/pytorch/")},
+                          {"value: agent/client", "value: " + ProgramPath("agent/client")},
+                          {".muster/checkpoints/" + job, "$FOLDER/checkpoints"}});
+  return std::make_unique<LocalRun>(FreshFolder(folder), job, manifest);
+}
+
+// Returns the last line of the script's that names a loss: "step 300 loss 1.234567".
+std::string LastLoss(const LocalRun& run) {
+  const std::string output = ReadFile(FileSystem(), run.folder() + "/out.log").value_or("");
+  std::string last = "no loss";
+  for (const auto line : absl::StrSplit(output, '\n')) {
+    const size_t at = line.find("step ");
+    if (at != line.npos && absl::StrContains(line, " loss ")) last = std::string(line.substr(at));
+  }
+  return last;
+}
+
+void ExpectSuccess(LocalRun& run) {
+  const auto end = run.WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  ASSERT_EQ(end->code, kExitOk) << run.Output();
+}
+
+// Kills a rank once the first checkpoint is there, and expects the run to end as another did that
+// nobody touched.
+void ExpectTheSameLossAfterAKill(const std::string& job) {
+  const auto undisturbed = NewRun(job, job + "-undisturbed");
+  ASSERT_TRUE(undisturbed->Start().ok());
+  ExpectSuccess(*undisturbed);
+  EXPECT_THAT(undisturbed->Output(), Not(HasSubstr("continues from step")));
+  const auto disturbed = NewRun(job, job + "-disturbed");
+  ASSERT_TRUE(disturbed->Start().ok());
+  const absl::Status saved = disturbed->WaitForOutput("step 20 loss", kLong);
+  ASSERT_TRUE(saved.ok()) << saved;
+  const std::vector<pid_t> ranks = disturbed->Trainers();
+  ASSERT_THAT(ranks, SizeIs(2));
+  ASSERT_EQ(kill(ranks[1], SIGKILL), 0);
+  ExpectSuccess(*disturbed);
+  EXPECT_THAT(disturbed->Output(), HasSubstr("continues from step"));
+  EXPECT_THAT(LastLoss(*undisturbed), HasSubstr("step 300 loss "));
+  EXPECT_EQ(LastLoss(*disturbed), LastLoss(*undisturbed));
+}
+
+TEST(PytorchExamplesTest, AKilledDdpScriptEndsWithTheLossOfAnUndisturbedOne) {
+  ExpectTheSameLossAfterAKill("pytorch-ddp");
+}
+
+TEST(PytorchExamplesTest, AKilledFsdpScriptEndsWithTheLossOfAnUndisturbedOne) {
+  ExpectTheSameLossAfterAKill("pytorch-fsdp");
+}
+
+TEST(PytorchExamplesTest, AFsdpScriptSavesBeforeItIsStoppedAndShowsItsProgress) {
+  const auto run = NewRun("pytorch-fsdp", "fsdp-stopped");
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status saved = run->WaitForOutput("step 20 loss", kLong);
+  ASSERT_TRUE(saved.ok()) << saved;
+  ASSERT_TRUE(run->RunTool({"stop", "pytorch-fsdp"}).ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitStopped) << run->Output();
+  const auto job = run->Job();
+  ASSERT_TRUE(job.ok()) << job.status();
+  const Json& progress = (*job)["status"]["progress"];
+  EXPECT_GE(progress["step"].get<int64_t>(), 20);
+  EXPECT_EQ(progress["steps"], 300);
+  EXPECT_THAT(LastLoss(*run),
+              HasSubstr(absl::StrCat("step ", progress["step"].get<int64_t>(), " ")))
+      << "the last step is saved";
+}
+
+}  // namespace
+}  // namespace muster::tests

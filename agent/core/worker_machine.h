@@ -126,7 +126,8 @@ class WorkerMachine {
   void StopCommand(bool may_save, bool was_running);
   void AdvanceStop();
   void EndRanks(absl::Duration grace);
-  absl::Duration CommandGrace() const;
+  // Bounds the time of a command that stops.
+  absl::Duration BeforeFence(absl::Duration grace) const;
   bool StopIsDone() const;
   bool AnyAlive() const;
 

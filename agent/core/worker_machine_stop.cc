@@ -76,14 +76,11 @@ void WorkerMachine::StopCommand(bool may_save, bool was_running) {
   // Without an operator, another worker may soon do the same work.
   if (!may_save || stop_cause_ == StopCause::kOrphaned) return EndRanks(config_.term_grace);
   // To a command that hears no notices, only the signal says that it has to save.
-  if (!was_running || !CommandHearsNotices()) return EndRanks(CommandGrace());
+  if (!was_running || !CommandHearsNotices()) return EndRanks(BeforeFence(config_.command_grace));
   waits_for_save_ = true;
-  // The signal follows for commands that have not ended by themselves.
-  const absl::Duration by_itself =
-      std::max(CommandGrace() - config_.term_grace, absl::ZeroDuration());
-  const absl::Duration limit =
-      stop_cause_ == StopCause::kSignal ? config_.signal_save_deadline : config_.save_deadline;
-  stop_deadline_ = now_ + std::min(limit, by_itself);
+  const bool by_signal = stop_cause_ == StopCause::kSignal;
+  stop_deadline_ =
+      now_ + BeforeFence(by_signal ? config_.signal_save_deadline : config_.save_deadline);
   for (RankSlot& slot : slots_) TellToLeave(slot, stop_deadline_);
 }
 
@@ -104,12 +101,12 @@ void WorkerMachine::EndAtOnce(const std::string& reason) {
 // Should the stop be the last that the operator hears of this worker, the command must have ended
 // when the operator relies on it (operator/core/fence.cc: 30 s after the orphan deadline, by its
 // own count of the silence).
-absl::Duration WorkerMachine::CommandGrace() const {
+absl::Duration WorkerMachine::BeforeFence(absl::Duration grace) const {
   constexpr absl::Duration kPastOrphanDeadline = absl::Seconds(15);
-  if (!settings_) return config_.command_grace;
+  if (!settings_) return grace;
   const absl::Duration silent = attached_ ? absl::ZeroDuration() : now_ - detached_at_;
   const absl::Duration left = std::max(settings_->orphan_deadline - silent, absl::ZeroDuration());
-  return std::min(config_.command_grace, left + kPastOrphanDeadline);
+  return std::min(grace, left + kPastOrphanDeadline);
 }
 
 bool WorkerMachine::StopIsDone() const {

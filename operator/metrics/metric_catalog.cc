@@ -188,11 +188,11 @@ void AddCluster(Catalog& all) {
 void AddJobState(Catalog& all) {
   const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
   const std::vector<std::string> job = {"training_job"};
-  set(MetricId::kJobInfo,
-      {"muster_job_info",
-       MetricType::Gauge,
-       {"training_job", "queue", "state"},
-       "1; queue and state of at most 100 jobs: first those that run, then others."});
+  set(MetricId::kJobInfo, {"muster_job_info",
+                           MetricType::Gauge,
+                           {"training_job", "queue", "state"},
+                           "1; queue and state of the same jobs, and of at most 100 others: the "
+                           "newest failures first."});
   set(MetricId::kJobSteps, {"muster_job_steps", MetricType::Gauge, job,
                             "Steps of the whole job, of jobs with a built-in trainer."});
   set(MetricId::kJobValidationLoss,

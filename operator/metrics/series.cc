@@ -71,8 +71,13 @@ prometheus::MetricFamily CounterSeries::Collect() const {
 }
 
 HistogramSeries::HistogramSeries(MetricId id) : id_(id) {
-  const MetricSpec& spec = SpecOf(id);
-  if (spec.labels.empty()) values_[{}].counts.resize(spec.buckets.size() + 1);
+  if (SpecOf(id).labels.empty()) With({});
+}
+
+HistogramSeries& HistogramSeries::With(const LabelValues& labels) {
+  MutexLock lock(mu_);
+  values_[labels].counts.resize(SpecOf(id_).buckets.size() + 1);
+  return *this;
 }
 
 void HistogramSeries::Observe(double value, const LabelValues& labels) {

@@ -69,6 +69,8 @@ class HistogramSeries final : public Series {
  public:
   explicit HistogramSeries(MetricId id);
   HistogramSeries(MetricId id, SeriesList& list) : HistogramSeries(id) { list.Add(*this); }
+  // Adds a series that is exported from the start, without observations.
+  HistogramSeries& With(const LabelValues& labels);
   void Observe(double value, const LabelValues& labels = {});
   prometheus::MetricFamily Collect() const override;
 

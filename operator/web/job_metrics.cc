@@ -1,5 +1,6 @@
 #include "operator/web/job_metrics.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -18,6 +19,12 @@ namespace {
 
 std::string StateOf(const v1alpha1::TrainingJobStatus& status) {
   return status.state().empty() ? absl::StrCat(Name(JobState::kPending)) : status.state();
+}
+
+// Returns when the job failed; InfinitePast for one that has not.
+absl::Time FailedAt(const v1alpha1::TrainingJobStatus& status) {
+  if (!IsTrue(status, ConditionType::kFailed)) return absl::InfinitePast();
+  return ParseWall(status.completion_time());
 }
 
 // The families of single jobs.
@@ -119,18 +126,16 @@ void AddJobMetrics(const WebDeps& deps, std::vector<prometheus::MetricFamily>& o
   std::map<std::string, int> states;
   for (const JobState state : AllJobStates()) states[absl::StrCat(Name(state))] = 0;
   JobFamilies families;
-  std::vector<JobCache::Object> others;
+  std::vector<std::pair<absl::Time, JobCache::Object>> others;  // with the time of the failure
   size_t shown = 0;
   size_t left_out = 0;
   for (const JobCache::Object& job : deps.jobs.List()) {
     ++states[StateOf(job->status)];
-    if (IsFinished(job->status)) {
-      others.push_back(job);
-      continue;
-    }
-    const ProgressSnapshot snapshot = deps.progress.Snapshot(job->uid);
-    if (job->status.round() == 0 && !snapshot.last_step) {
-      others.push_back(job);
+    const bool finished = IsFinished(job->status);
+    const ProgressSnapshot snapshot =
+        finished ? ProgressSnapshot() : deps.progress.Snapshot(job->uid);
+    if (finished || (job->status.round() == 0 && !snapshot.last_step)) {
+      others.emplace_back(FailedAt(job->status), job);
     } else if (shown == kMaxJobSeries) {
       ++left_out;
     } else {
@@ -140,10 +145,10 @@ void AddJobMetrics(const WebDeps& deps, std::vector<prometheus::MetricFamily>& o
       families.AddSteps(*job, snapshot);
     }
   }
-  for (const JobCache::Object& job : others) {
-    if (shown++ >= kMaxJobSeries) break;
-    families.AddInfo(*job);
-  }
+  std::stable_sort(others.begin(), others.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (others.size() > kMaxOtherJobs) others.resize(kMaxOtherJobs);
+  for (const auto& [failed_at, job] : others) families.AddInfo(*job);
   FamilyBuilder jobs(MetricId::kJobs);
   for (const auto& [state, count] : states) jobs.Add(count, {state});
   out.push_back(jobs.Take());

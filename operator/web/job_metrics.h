@@ -9,9 +9,11 @@
 
 namespace muster::control {
 
-// The largest number of jobs with muster_job_* series: the first by name of those that run. Other
-// jobs have muster_job_info alone, as long as there is room for them.
+// The largest number of jobs with muster_job_* series: the first by name of those that run.
 inline constexpr size_t kMaxJobSeries = 100;
+// The largest number of other jobs, which have muster_job_info alone: those that failed, the newest
+// failure first, then others by name.
+inline constexpr size_t kMaxOtherJobs = 100;
 
 // Appends the metrics of jobs: how many are in which state, and the figures of single ones.
 // Thread-safe.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/conditions.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/metrics/exposition.h"
@@ -116,6 +117,16 @@ TEST(MetricsTest, FiguresOfTheWorldAreOnThePage) {
       HasSubstr("muster_api_requests_total{verb=\"list\",resource=\"pods\",code=\"200\"} 1\n"));
 }
 
+TEST(MetricsTest, ARateSeesTheFirstEventOfEachKind) {
+  PageWorld world;
+  const std::string text = ToText(CollectMetrics(world.Deps()));
+  EXPECT_THAT(text, HasSubstr("muster_rounds_opened_total{reason=\"FirstRound\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("muster_recoveries_total{class=\"WorkerLost\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("muster_recovery_duration_seconds_count{class=\"RankFailed\"} 0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("muster_failures_total{class=\"RankKilled\",action=\"FailJob\"} 0\n"));
+}
+
 TEST(MetricsTest, FiguresOfAJobAreOnThePage) {
   PageWorld world;
   AddTrainingJob(world, "trains");
@@ -153,9 +164,31 @@ TEST(MetricsTest, JobsThatWaitTakeNoSeriesFromOneThatTrains) {
     if (family.name == "muster_job_loss") loss_of = family.metric.front().label.front().value;
     if (family.name == "muster_jobs_without_series") left_out = family.metric.front().gauge.value;
   }
-  EXPECT_EQ(named, kMaxJobSeries);
+  EXPECT_EQ(named, 1 + kMaxOtherJobs);
   EXPECT_EQ(loss_of, "default/trains");
   EXPECT_EQ(left_out, 0);
+}
+
+TEST(MetricsTest, TheNewestFailuresAreNamedWhateverElseThereIs) {
+  PageWorld world;
+  for (int i = 0; i < 150; ++i) world.AddJob(absl::StrCat("job-", i));
+  world.jobs_reflector.RunOnce(absl::ZeroDuration());
+  for (size_t i = 0; i <= kMaxOtherJobs; ++i) {
+    Json job = kube::NewObject(kube::kTrainingJobs, {"default", absl::StrCat("zz-", i)});
+    job["metadata"]["uid"] = absl::StrCat("zz-", i);
+    job["spec"] = {{"workers", {{"count", 1}}}};
+    const std::string time =
+        FormatWall(absl::FromUnixSeconds(1'900'000'000 + static_cast<int64_t>(i)));
+    job["status"] = {{"state", "Failed"},
+                     {"completionTime", time},
+                     {"conditions", {{{"type", "Failed"}, {"status", "True"}, {"reason", "x"}}}}};
+    world.jobs.Upsert(job, 1000 + i);
+  }
+  const std::string text = ToText(CollectMetrics(world.Deps()));
+  EXPECT_THAT(text,
+              HasSubstr("training_job=\"default/zz-100\",queue=\"default\",state=\"Failed\"} 1"));
+  EXPECT_THAT(text, Not(HasSubstr("training_job=\"default/zz-0\"")));
+  EXPECT_THAT(text, Not(HasSubstr("training_job=\"default/job-0\"")));
 }
 
 TEST(MetricsTest, SeriesStayBoundedWithManyJobs) {

@@ -99,6 +99,7 @@ TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   const std::string definition = UidOfDefinition();
   EXPECT_NE(definition, "");
 
+  EXPECT_THAT(Documented("boards"), HasSubstr("muster-operator-job-board"));
   Documented("upgrade");
   const std::string args = ".spec.template.spec.containers[0].args";
   EXPECT_THAT(Field("deployment/muster-operator", args), HasSubstr("--log-format=json"));
@@ -167,12 +168,13 @@ TEST_F(InstallTest, AnOperatorOfOneNamespaceNeedsRightsOnJobsThereAlone) {
 }
 
 // Golden files show what the chart makes of values; the server says whether it is valid. It does
-// not know ServiceMonitors.
+// not know the objects of Prometheus Operator.
 TEST_F(InstallTest, TheServerAcceptsWhatEachSetOfValuesGives) {
   for (const char* values : {"defaults", "single", "other_name", "monitored", "pinned"}) {
     Shell(absl::StrCat("helm template muster charts/muster --namespace=default --values=",
                        DataPath("tests/chart/values/"), values,
-                       ".yaml --set=metrics.serviceMonitor.enabled=false |"
+                       ".yaml --set=metrics.serviceMonitor.enabled=false"
+                       " --set=metrics.prometheusRule.enabled=false |"
                        " kubectl apply --dry-run=server --filename=-"));
   }
 }

@@ -6,15 +6,11 @@ alert has data, and alerts that real faults set off arrive at a webhook and in a
 is asked of one without a job. The paths are those of the built programs.
 """
 import datetime
-import json
 import math
 import os
 import pathlib
-import re
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -25,101 +21,16 @@ ROOT = HERE.parent.parent
 sys.path += [str(HERE), str(ROOT / "tools/lib")]
 import grafana_board  # noqa: E402
 import monitoring  # noqa: E402
+import operators  # noqa: E402
 import prometheus_stack as stack  # noqa: E402
 import promql  # noqa: E402
 
 PROGRAMS = [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]]
-LONG = 120  # seconds for anything to happen
+LONG = stack.LONG
 JOB = "default/watched"
 MOST_SERIES = 2000  # of a job of 64 ranks, whose series are those of this one
 # The reason why the sources let an expression be empty although an operator on a cluster has its data.
 WITHOUT_TLS = "an operator on one machine serves its agents without TLS"
-MANIFEST = """
-apiVersion: muster.dev/v1alpha1
-kind: TrainingJob
-metadata: {name: watched}
-spec:
-  workers: {count: 2, ranks: 1}
-  trainer:
-    model: {preset: gpt2-nano}
-    data: {uri: FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
-    train: {steps: 1000000, globalBatch: 4, microBatch: 2, sequence: 64, validateEvery: 20, validateBatches: 2}
-  checkpoint: {uri: FOLDER/checkpoints, interval: {mode: Steps, steps: 20}}
-"""
-
-
-class TrainingOperator:
-    """`muster run` with its agents and trainers: an operator, its embedded API server, and a job of two workers."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.state = folder / "state/watched"
-        self.token = self.state / "http.token"
-        line = "In the beginning was the round, and every rank was in it.\n"
-        (folder / "text.txt").write_text("".join(f"{number % 7} {line}" for number in range(700)))
-        (folder / "manifest.yaml").write_text(MANIFEST.replace("FOLDER", str(folder)))
-        muster, agent, trainer, _ = PROGRAMS
-        with open(folder / "muster.log", "wb") as out:
-            self.process = subprocess.Popen(
-                [muster, "run", "manifest.yaml", f"--state-dir={folder}/state", f"--agent={agent}", f"--trainer={trainer}", "--http=127.0.0.1:0"],
-                cwd=folder, stdout=out, stderr=subprocess.STDOUT,
-                env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
-        self.address = stack.wait_for("the operator's address", self.find_address, LONG, self.text)
-
-    def find_address(self):
-        file = self.state / "operator.json"
-        return json.loads(file.read_text())["http"] if file.exists() else None
-
-    def agents(self):
-        return [json.loads(file.read_text())["pid"] for file in self.state.glob("pods/*/process.json")]
-
-    def trainers(self):
-        """Pids of the trainers; the kernel lists children under the thread that started them."""
-        files = [file for agent in self.agents() for file in pathlib.Path(f"/proc/{agent}/task").glob("*/children")]
-        return [int(pid) for file in files for pid in file.read_text().split()]
-
-    def text(self):
-        logs = [log for log in (self.folder / "muster.log", self.state / "operator.log") if log.exists()]
-        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-6000:]}" for log in logs)
-
-    def kill(self):
-        """Ends everything at once, as a machine that loses its power."""
-        for pid in [self.process.pid, *self.trainers(), *self.agents()]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        self.process.wait()
-
-
-class TlsOperator:
-    """`muster-operator` with an embedded API server: agents reach it over TLS, as on a cluster. It has no jobs."""
-
-    def __init__(self, folder):
-        self.token = folder / "state/http.token"
-        self.daemon = stack.Daemon(folder, "operator", [PROGRAMS[3], f"--state-dir={folder}/state", "--http=127.0.0.1:0",
-                                                        "--coordinator=127.0.0.1:0", "--probes="])
-        self.kill, self.text = self.daemon.stop, self.daemon.text
-        said = stack.wait_for("the operator's addresses", self.find_addresses, LONG, self.text)
-        self.coordinator, self.address = said
-
-    def find_addresses(self):
-        found = re.search(r"(?m)^coordinator (\S+)\nhttp (\S+)$", self.daemon.log.read_text())
-        return found.groups() if found else None
-
-    def knock(self):
-        """Dials the coordinator without TLS, as somebody would who is no agent."""
-        host, port = self.coordinator.rsplit(":", 1)
-        with socket.create_connection((host, int(port)), timeout=LONG) as dialled:
-            dialled.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            dialled.recv(1)
-
-
-def as_shown(expression):
-    """An expression of a panel as Grafana sends it, with every choice on All. The interval is short, as is the test."""
-    values = {name: said["all"] for name, said in grafana_board.VARIABLES.items()}
-    text = expression.replace("$__rate_interval", "1m").replace("$training_job", values["training_job"])
-    return text.replace("$namespace", values["namespace"]).replace("$queue", values["queue"])
 
 
 def expressions():
@@ -128,7 +39,7 @@ def expressions():
     for name, board in monitoring.board_sources().items():
         for panel in grafana_board.panels_of(board):
             for query in panel["queries"]:
-                yield f"{name}: {panel['title']}", as_shown(query["expr"]), query.get("may_be_empty")
+                yield f"{name}: {panel['title']}", grafana_board.as_shown(query["expr"], "1m"), query.get("may_be_empty")
     source = monitoring.rules_source()
     for record in source["records"]:
         yield f"expression of {record['record']}", record["expr"], record.get("may_be_empty")
@@ -146,7 +57,7 @@ class LiveTest(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         folder = pathlib.Path(scratch.name)
         self.webhook, self.mail = stack.Webhook(), stack.MailServer()
-        self.operator = make_operator(folder)
+        self.operator = make_operator(folder, PROGRAMS)
         self.addCleanup(self.operator.kill)
         rules = stack.shortened((ROOT / monitoring.RULES).read_text(), "2s")
         alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), self.webhook, self.mail)
@@ -234,7 +145,7 @@ class LiveTest(unittest.TestCase):
         return give_back
 
     def test_every_expression_has_data_and_real_faults_reach_webhook_and_mailbox(self):
-        self.watch(TrainingOperator)
+        self.watch(operators.TrainingOperator)
         self.wait_for("the first steps in Prometheus", lambda: self.number("muster_job_step") > 0)
         self.wait_for("a checkpoint", lambda: self.number("muster_job_checkpoint_step") > 0)
         self.expect_silence()
@@ -255,7 +166,7 @@ class LiveTest(unittest.TestCase):
         self.expect_alert("MusterOperatorDown", {"severity": "critical"})
 
     def test_an_operator_with_tls_has_the_rest_and_tells_who_is_turned_away(self):
-        self.watch(TlsOperator)
+        self.watch(operators.TlsOperator)
         self.wait_for("the first scrape", lambda: self.has_data("muster_build_info"))
         self.check_expressions(WITHOUT_TLS)
         self.expect_silence()

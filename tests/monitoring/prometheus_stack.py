@@ -24,6 +24,7 @@ ALERTMANAGER = CACHE / "sdk/alertmanager"
 IN_ITS_PLACE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
                 f'mount --bind "{ALERTMANAGER}/usr/share" /usr/share && exec "$@"', "sh"]
 POLL = 0.1
+LONG = 120  # seconds for anything to happen
 
 
 def wait_for(what, ask, seconds, look=lambda: ""):

@@ -21,6 +21,12 @@ class BoardError(Exception):
     """A board that says what it may not say, as a sentence for the user."""
 
 
+def as_shown(expression, interval):
+    """An expression of a panel as Grafana sends it, with every choice on All and its interval."""
+    text = expression.replace("$__rate_interval", interval).replace("$training_job", VARIABLES["training_job"]["all"])
+    return text.replace("$namespace", VARIABLES["namespace"]["all"]).replace("$queue", VARIABLES["queue"]["all"])
+
+
 def _only(table, needed, optional, where):
     unknown = sorted(set(table) - set(needed) - set(optional))
     missing = sorted(set(needed) - set(table))

@@ -14,6 +14,7 @@
 #include "operator/core/finish.h"
 #include "operator/core/repeat.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/workers.h"
 
 namespace muster::control {
 namespace {
@@ -302,7 +303,7 @@ void EvaluateRoundFailures(Draft& draft) {
 
 // Pods that the operator deletes are no failures.
 bool HasFailed(const PodView& pod) {
-  if (!pod.deleting) return pod.phase == PodPhase::kFailed || pod.exit_code.value_or(0) != 0;
+  if (!pod.deleting) return WorkerHasFailed(pod);
   return std::any_of(pod.conditions.begin(), pod.conditions.end(), [](const ConditionView& c) {
     return c.type == "DisruptionTarget" && c.status == "True";
   });

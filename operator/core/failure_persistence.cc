@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "operator/core/spec_values.h"
+#include "operator/core/workers.h"
 
 namespace muster::control {
 namespace {
@@ -19,7 +20,7 @@ void MarkEvaluatedPods(Draft& draft) {
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr) continue;
     const bool named = std::count(kept.pods().begin(), kept.pods().end(), worker.pod->name) > 0;
-    const bool failed = evaluated && worker.pod->phase == PodPhase::kFailed;
+    const bool failed = evaluated && WorkerHasFailed(*worker.pod);
     if (named || failed) draft.memory().workers[worker.index].counted_pod = worker.pod->uid;
   }
 }

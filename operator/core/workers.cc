@@ -102,6 +102,10 @@ bool WorkerHasEnded(const PodView& pod) {
   return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed || pod.exit_code;
 }
 
+bool WorkerHasFailed(const PodView& pod) {
+  return pod.phase == PodPhase::kFailed || pod.exit_code.value_or(0) != 0;
+}
+
 bool IsLost(Presence presence) {
   return presence == Presence::kMissing || presence == Presence::kSilent ||
          presence == Presence::kGone;

@@ -41,6 +41,8 @@ std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,
 
 // Returns true if the pod's worker does nothing more. Other containers of the pod may still run.
 bool WorkerHasEnded(const PodView& pod);
+// Returns true if it ended so, and not with exit code 0.
+bool WorkerHasFailed(const PodView& pod);
 
 // Returns true if the worker cannot take part any more and its pod is to be replaced.
 bool IsLost(Presence presence);

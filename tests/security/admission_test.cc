@@ -38,7 +38,8 @@ class AdmissionTest : public testing::Test {
     ns_ = cluster_->name_space();
     const auto labelled = cluster_->Kubectl(
         {"label", "namespace", ns_, "pod-security.kubernetes.io/enforce=restricted"});
-    ASSERT_TRUE(labelled.ok() && labelled->ok()) << labelled->err;
+    ASSERT_TRUE(labelled.ok()) << labelled.status();
+    ASSERT_TRUE(labelled->ok()) << labelled->err;
     ASSERT_EQ(cluster_->InstallCrd(), absl::OkStatus());
     ASSERT_TRUE(cluster_
                     ->Apply(absl::StrCat("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: "

@@ -66,7 +66,8 @@ class LogsTest : public testing::Test {
           absl::StrCat("{name: worker, env: [{name: API_KEY, value: ", kPassword, "}],")}});
     ASSERT_THAT(manifest, HasSubstr(kPassword));
     const auto applied = world_->cluster().Kubectl({"apply", "--filename=-"}, manifest);
-    ASSERT_TRUE(applied.ok() && applied->ok()) << applied->err;
+    ASSERT_TRUE(applied.ok()) << applied.status();
+    ASSERT_TRUE(applied->ok()) << applied->err;
     const auto running = world_->WaitForRound("quiet", 2);
     ASSERT_TRUE(running.ok()) << running.status();
     for (const auto& [path, token] : FilesBelow(world_->folder(), "/token")) {

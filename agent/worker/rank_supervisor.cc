@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "agent/worker/rank_log.h"
@@ -43,6 +44,17 @@ bool ReadAvailable(int fd, const std::function<void(std::string_view)>& take) {
     }
   }
   return true;
+}
+
+// Looks for the kernel's kills only when a rank was killed.
+void NoteOutOfMemory(OomKills& kills, std::vector<Event>& events) {
+  std::vector<RankEnded*> killed;
+  for (Event& event : events) {
+    RankEnded* ended = std::get_if<RankEnded>(&event);
+    if (ended != nullptr && ended->signal == SIGKILL) killed.push_back(ended);
+  }
+  if (killed.empty() || !kills.Advanced()) return;
+  for (RankEnded* ended : killed) ended->out_of_memory = true;
 }
 
 }  // namespace
@@ -214,10 +226,12 @@ void RankSupervisor::Rank::CollectEnd(std::vector<Event>* events) {
   MUSTER_LOG(INFO, "rank ended", {"local_rank", local_rank_}, {"pid", process_->pid()},
              {"how", DescribeExit(status)});
   process_.reset();
-  events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, log_.tail()});
+  events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, log_.tail(),
+                              /*out_of_memory=*/false});
 }
 
-RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files) {
+RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files)
+    : oom_kills_(files) {
   for (int i = 0; i < options.ranks; ++i) {
     RankLog::Options log;
     if (!options.log_directory.empty()) {
@@ -257,6 +271,7 @@ void RankSupervisor::AddPollFds(std::vector<pollfd>* fds) const {
 std::vector<Event> RankSupervisor::Collect() {
   std::vector<Event> events;
   for (const auto& rank : ranks_) rank->Collect(&events);
+  NoteOutOfMemory(oom_kills_, events);
   return events;
 }
 

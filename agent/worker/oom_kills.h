@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/files.h"
-
 namespace muster::agent {
 
 // Tells a rank that the kernel killed for want of memory from one that somebody else killed. The
@@ -14,8 +12,8 @@ namespace muster::agent {
 // the count cannot be read, there are no kills. Not thread-safe.
 class OomKills {
  public:
-  // `files` must outlive it. `cgroup` is where the container sees its own cgroup.
-  explicit OomKills(Files& files, std::string cgroup = "/sys/fs/cgroup");
+  // `cgroup` is the folder in which the container sees its own cgroup.
+  explicit OomKills(std::string cgroup = "/sys/fs/cgroup");
 
   // Returns true if there were kills since the last call, or since this was made.
   bool Advanced();
@@ -23,7 +21,6 @@ class OomKills {
  private:
   int64_t Read() const;
 
-  Files& files_;
   const std::string cgroup_;
   int64_t seen_;
 };

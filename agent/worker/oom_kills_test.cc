@@ -1,46 +1,48 @@
 #include "agent/worker/oom_kills.h"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
-#include "base/files.h"
-#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr char kVersion1[] = "/c/memory/memory.oom_control";
-constexpr char kVersion2[] = "/c/memory.events";
+class OomKillsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::string(testing::TempDir()) + "/oom_kills_test";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ + "/memory");
+  }
+  void Write(const std::string& file, const std::string& text) const {
+    std::ofstream(folder_ + "/" + file) << text;
+  }
+  std::string folder_;
+};
 
-void Write(Files& files, const std::string& path, const std::string& text) {
-  ASSERT_TRUE(files.MakeDirectories("/c/memory").ok());
-  ASSERT_TRUE(WriteFileAtomically(files, path, text).ok());
-}
-
-TEST(OomKillsTest, CountsFromTheTimeItIsMadeAndEachKillOnce) {
-  MemoryFiles files;
-  Write(files, kVersion2, "low 0\nhigh 0\nmax 9\noom 3\noom_kill 2\noom_group_kill 0\n");
-  OomKills kills(files, "/c");
+TEST_F(OomKillsTest, CountsFromTheTimeItIsMadeAndEachKillOnce) {
+  Write("memory.events", "low 0\nhigh 0\nmax 9\noom 3\noom_kill 2\noom_group_kill 0\n");
+  OomKills kills(folder_);
   EXPECT_FALSE(kills.Advanced());
-  Write(files, kVersion2, "low 0\nhigh 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 0\n");
+  Write("memory.events", "low 0\nhigh 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 0\n");
   EXPECT_TRUE(kills.Advanced());
   EXPECT_FALSE(kills.Advanced());
 }
 
-TEST(OomKillsTest, ReadsCgroupsOfVersion1) {
-  MemoryFiles files;
-  Write(files, kVersion1, "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
-  OomKills kills(files, "/c");
+TEST_F(OomKillsTest, ReadsCgroupsOfVersion1) {
+  Write("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+  OomKills kills(folder_);
   EXPECT_FALSE(kills.Advanced());
-  Write(files, kVersion1, "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  Write("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
   EXPECT_TRUE(kills.Advanced());
 }
 
-TEST(OomKillsTest, SeesNoneWhereThereIsNoCountOrNoNumber) {
-  MemoryFiles files;
-  OomKills kills(files, "/c");
+TEST_F(OomKillsTest, SeesNoneWhereThereIsNoCountOrNoNumber) {
+  OomKills kills(folder_);
   EXPECT_FALSE(kills.Advanced());
-  Write(files, kVersion2, "oom_kill many\n");
+  Write("memory.events", "oom_kill many\n");
   EXPECT_FALSE(kills.Advanced());
 }
 

@@ -230,8 +230,7 @@ void RankSupervisor::Rank::CollectEnd(std::vector<Event>* events) {
                               /*out_of_memory=*/false});
 }
 
-RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files)
-    : oom_kills_(files) {
+RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files) {
   for (int i = 0; i < options.ranks; ++i) {
     RankLog::Options log;
     if (!options.log_directory.empty()) {

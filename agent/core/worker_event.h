@@ -40,6 +40,8 @@ struct RankEnded {
   int code = 0;    // 128+signal if killed
   int signal = 0;  // 0 if it exited
   std::string log_tail;
+  // The kernel killed a process of the container, for want of memory, no later than this one ended.
+  bool out_of_memory = false;
 };
 // The answer to ReservePort.
 struct PortReserved {

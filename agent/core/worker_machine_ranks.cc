@@ -20,11 +20,13 @@ namespace {
 constexpr absl::Duration kLinkLostGrace = absl::Seconds(1);
 
 // A process killed by others closes its link first, too; LinkLost requires the agent's own SIGKILL.
-std::string ExitReason(const RankSlot& slot, int signal) {
-  const bool ours = signal == SIGKILL && slot.kill_sent;
+std::string ExitReason(const RankSlot& slot, const RankEnded& event) {
+  const bool killed = event.signal == SIGKILL;
+  const bool ours = killed && slot.kill_sent;
   if (ours && slot.kill_reason == KillReason::kSilent) return "DeadlineExceeded";
   if (ours && slot.kill_reason == KillReason::kLinkLost) return "LinkLost";
-  return signal != 0 ? "Signaled" : "Exited";
+  if (killed && event.out_of_memory) return "OOMKilled";
+  return event.signal != 0 ? "Signaled" : "Exited";
 }
 
 // Returns the last 8 KiB of a process's text, as ASCII that a protobuf string accepts.
@@ -347,7 +349,7 @@ void WorkerMachine::OnRankFailed(RankSlot& slot, const RankEnded& event) {
   exited->set_exit_code(event.code);
   exited->set_signal(event.signal);
   exited->set_restarted(restart);
-  exited->set_reason(ExitReason(slot, event.signal));
+  exited->set_reason(ExitReason(slot, event));
   exited->set_log_tail(Evidence(event.log_tail));
   Report(std::move(report));
   // Before this worker has answered Prepare, the next process can still take part in the round.

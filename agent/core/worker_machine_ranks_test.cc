@@ -52,6 +52,15 @@ TEST(WorkerMachineRanksTest, WithShrinkARankIsRestartedOnlyForTheNextRound) {
   EXPECT_TRUE(world.alive(0));
 }
 
+TEST(WorkerMachineRanksTest, ARankThatTheKernelKilledForItsMemoryIsReportedAsSuch) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.End(1, 137, SIGKILL, /*out_of_memory=*/true);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "OOMKilled");
+}
+
 // Regression: the operator received only the exit code, with the log's last line as the reason.
 TEST(WorkerMachineRanksTest, AFailureIsReportedWithItsReasonAfterTheNextPrepareToo) {
   World world;

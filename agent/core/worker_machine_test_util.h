@@ -126,11 +126,11 @@ class World {
     FromRank(rank, message);
   }
   // Ends a process, by itself or by a signal.
-  void End(int rank, int code, int signal = 0) {
+  void End(int rank, int code, int signal = 0, bool out_of_memory = false) {
     Process& process = processes_[rank];
     ASSERT_TRUE(process.alive);
     process.alive = false;
-    Do(RankEnded{rank, process.generation, code, signal, "the last words"});
+    Do(RankEnded{rank, process.generation, code, signal, "the last words", out_of_memory});
   }
   // Ends the processes that were signalled; `ignore_term` spares those that got only SIGTERM.
   void EndKilled(bool ignore_term = false) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "agent/worker/client_socket.h"
@@ -44,6 +45,17 @@ bool ReadAvailable(int fd, const std::function<void(std::string_view)>& take) {
     }
   }
   return true;
+}
+
+// Looks for the kernel's kills only when a rank was killed.
+void NoteOutOfMemory(OomKills& kills, std::vector<Event>& events) {
+  std::vector<RankEnded*> killed;
+  for (Event& event : events) {
+    RankEnded* ended = std::get_if<RankEnded>(&event);
+    if (ended != nullptr && ended->signal == SIGKILL) killed.push_back(ended);
+  }
+  if (killed.empty() || !kills.Advanced()) return;
+  for (RankEnded* ended : killed) ended->out_of_memory = true;
 }
 
 }  // namespace
@@ -245,7 +257,8 @@ void RankSupervisor::Rank::CollectEnd(std::vector<Event>* events) {
   MUSTER_LOG(INFO, "rank ended", {"local_rank", local_rank_}, {"pid", process_->pid()},
              {"how", DescribeExit(status)});
   process_.reset();
-  events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, log_.tail()});
+  events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, log_.tail(),
+                              /*out_of_memory=*/false});
 }
 
 RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files& files,
@@ -294,6 +307,7 @@ void RankSupervisor::AddPollFds(std::vector<pollfd>* fds) const {
 std::vector<Event> RankSupervisor::Collect() {
   std::vector<Event> events;
   for (const auto& rank : ranks_) rank->Collect(&events);
+  NoteOutOfMemory(oom_kills_, events);
   return events;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "agent/core/worker_event.h"
+#include "agent/worker/oom_kills.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/process.h"
@@ -66,6 +67,7 @@ class RankSupervisor {
  private:
   class Rank;
   std::vector<std::unique_ptr<Rank>> ranks_;
+  OomKills oom_kills_;
 };
 
 }  // namespace muster::agent

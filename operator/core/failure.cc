@@ -111,6 +111,7 @@ Failure FailureOfPod(const Draft& draft, const PodView& pod) {
   Failure failure;
   failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kAgent;
   failure.facts.of_pod = true;
+  failure.facts.probed = draft.view.probed;
   failure.facts.ends = pod.ended;
   failure.facts.reason = pod.reason;
   failure.facts.log = pod.message;

@@ -31,7 +31,7 @@ struct ClassInfo {
   const char* meaning;
 };
 
-constexpr std::array<ClassInfo, 12> kClasses = {{
+constexpr std::array<ClassInfo, 13> kClasses = {{
     {FailureClass::kDisruption, "Disruption", FailureAction::kIgnore,
      "The pod was evicted or preempted, or its condition DisruptionTarget is True."},
     {FailureClass::kNodeLost, "NodeLost", FailureAction::kIgnore,
@@ -39,7 +39,7 @@ constexpr std::array<ClassInfo, 12> kClasses = {{
     {FailureClass::kPlacement, "Placement", FailureAction::kIgnore,
      "The node refused the pod: another pod took its place first."},
     {FailureClass::kOutOfMemory, "OutOfMemory", FailureAction::kRestartWorker,
-     "A container used more memory than its limit."},
+     "A container used more memory than its limit; the kernel killed it or a rank in it."},
     {FailureClass::kWorkerRefused, "WorkerRefused", FailureAction::kIgnore,
      "One of muster's programs gave way to a newer instance (exit code 3), or saved and ended "
      "because it had no operator (75)."},
@@ -47,6 +47,9 @@ constexpr std::array<ClassInfo, 12> kClasses = {{
      "Only containers other than `worker` failed."},
     {FailureClass::kWorkerKilled, "WorkerKilled", FailureAction::kIgnore,
      "The pod's `worker` container was killed by a signal, or ended without an exit code."},
+    {FailureClass::kProbeFailed, "ProbeFailed", FailureAction::kRestartWorker,
+     "The pod's `worker` container was killed by a signal, and it has a livenessProbe or "
+     "startupProbe, for which kubelet does so."},
     {FailureClass::kBadInput, "BadInput", FailureAction::kFailJob,
      "The built-in trainer said that its input is wrong (exit code 2): trying again cannot help."},
     {FailureClass::kDiverged, "Diverged", FailureAction::kFailJob,
@@ -240,7 +243,9 @@ FailureClass ClassifyRank(const FailureFacts& facts, const ContainerEnd& end) {
 }
 
 FailureClass ClassifyPod(const FailureFacts& facts, const ContainerEnd* worker) {
-  if (worker == nullptr || SignalOf(*worker) != 0) return FailureClass::kWorkerKilled;
+  if (worker == nullptr) return FailureClass::kWorkerKilled;
+  const bool killed = SignalOf(*worker) != 0;
+  if (killed) return facts.probed ? FailureClass::kProbeFailed : FailureClass::kWorkerKilled;
   return HasFailed(*worker) ? FailureClass::kProgramFailed : FailureClass::kSidecar;
 }
 

@@ -22,6 +22,7 @@ enum class FailureClass {
   kWorkerRefused,
   kSidecar,
   kWorkerKilled,
+  kProbeFailed,
   kBadInput,
   kDiverged,
   kRankSilent,
@@ -52,6 +53,7 @@ struct FailureFacts {
   Program program = Program::kTrainer;
   // True if a whole pod ended or is being disrupted; false if a rank ended in a pod that lives on.
   bool of_pod = false;
+  bool probed = false;  // as in JobView
   // One entry with container `worker` for a rank; every container that has ended for a pod.
   std::vector<ContainerEnd> ends;
   std::string reason;  // the reason of the pod

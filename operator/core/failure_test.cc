@@ -21,6 +21,7 @@
 namespace muster::control {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::SizeIs;
 
 ExitReport Exit(const TestWorld& world, int code) {
@@ -250,6 +251,27 @@ TEST(FailureTest, PodsOfOneRoundAreOneFailure) {
     pod.ended = {{"worker", 137, 0, "OOMKilled"}};
   }
   EXPECT_EQ(world.Decide().status.failures().count(), 1);
+}
+
+TEST(FailureTest, AContainerThatItsProbeEndedIsCountedAndTheJobSaysWhy) {
+  for (const bool probed : {false, true}) {
+    TestWorld world(1);
+    world.view.spec.mutable_failure_policy()->set_max_failures(0);
+    world.MakeActive();
+    PodView& pod = world.view.pods[0];
+    pod.phase = PodPhase::kFailed;
+    pod.reason = "Error";
+    world.view.probed = probed;
+    pod.ended = {{"worker", 143, 0, "Error"}};
+    world.Decide();
+    const auto* failed = FindCondition(world.view.status, ConditionType::kFailed);
+    ASSERT_EQ(failed != nullptr, probed);
+    if (!probed) continue;
+    EXPECT_EQ(failed->reason(), "TooManyFailures");
+    EXPECT_THAT(failed->message(),
+                EndsWith("pod job-0-1 ended with exit code 143 (Error), as if its livenessProbe or "
+                         "startupProbe had failed"));
+  }
 }
 
 TEST(FailureTest, ANewLeaderCountsNothingTwice) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "operator/core/failure_policy.h"
 
 namespace muster::control {
 namespace {
@@ -35,6 +36,9 @@ std::string DescribeFailure(const v1alpha1::FailureRecord& record, absl::string_
   if (record.has_exit_code()) absl::StrAppend(&text, " ended with exit code ", record.exit_code());
   if (!record.has_exit_code()) absl::StrAppend(&text, " failed");
   if (record.has_reason()) absl::StrAppend(&text, " (", record.reason(), ")");
+  if (record.class_() == Name(FailureClass::kProbeFailed)) {
+    absl::StrAppend(&text, ", as if its livenessProbe or startupProbe had failed");
+  }
   const std::string said = LastLine(log);
   if (!said.empty()) absl::StrAppend(&text, "; it said: ", said);
   return text;

@@ -79,6 +79,7 @@ bool MayRepeat(const FailureVerdict& verdict, const FailureRecord& record) {
     case FailureClass::kProgramFailed:
     case FailureClass::kBadInput:
     case FailureClass::kOutOfMemory:
+    case FailureClass::kProbeFailed:
       return true;
     case FailureClass::kRankKilled:
       return record.signal() != SIGKILL && record.signal() != SIGTERM;

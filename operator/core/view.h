@@ -123,7 +123,7 @@ struct ExitReport {
   int exit_code = 0;  // 0..255, or 128+signal
   int signal = 0;
   bool restarted = false;
-  std::string reason;  // DeadlineExceeded | Exited | Signaled | LinkLost
+  std::string reason;  // DeadlineExceeded | Exited | Signaled | OOMKilled | LinkLost
   std::string log_tail;
 };
 struct StallReport {
@@ -198,7 +198,9 @@ struct JobView {
   absl::Time now;   // monotonic, for every deadline
   absl::Time wall;  // wall clock, for times in the status
   JobIdentity job;
-  v1alpha1::TrainingJobSpec spec;        // defaulted
+  v1alpha1::TrainingJobSpec spec;  // defaulted
+  // The template's `worker` has a livenessProbe or startupProbe, for which kubelet may end it.
+  bool probed = false;
   std::vector<std::string> spec_errors;  // from operator/api's validation
   std::string refused_change;  // a change that is not in `spec`, in a sentence; see sources.h
   v1alpha1::TrainingJobStatus status;  // as observed, never as last planned

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "operator/api/defaults.h"
+#include "operator/api/pod_template.h"
 #include "operator/api/validation.h"
 #include "operator/core/round_stamp.h"
 #include "operator/core/save_request.h"
@@ -28,6 +30,15 @@ FinishedReport ToFinished(const v1alpha1::WorkerFinished& report) {
   return {ToStamp(report.round()), report.succeeded(),
           report.exit_code(),      report.message(),
           report.version(),        report.has_durable() ? report.durable().step() : -1};
+}
+
+// A readiness probe ends nothing.
+bool HasProbe(const v1alpha1::TrainingJobSpec& spec) {
+  const Json pod_template = PodTemplateOf(spec);
+  for (const auto& [index, worker] : WorkerContainers(pod_template)) {
+    if (worker->contains("livenessProbe") || worker->contains("startupProbe")) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -80,6 +91,7 @@ ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec) {
   for (const FieldError& error : Validate(*defaulted)) {
     validated.errors.push_back(absl::StrCat(error.path, ": ", error.message));
   }
+  validated.probed = HasProbe(*defaulted);
   validated.spec = std::move(defaulted);
   return validated;
 }
@@ -96,6 +108,7 @@ JobView MakeJobView(const TrainingJob& job, const ValidatedSpec& validated) {
   const auto save = job.annotations.find(kSaveRequest);
   if (save != job.annotations.end()) view.job.save_request = save->second;
   view.spec = *validated.spec;
+  view.probed = validated.probed;
   view.spec_errors = validated.errors;
   view.status = job.status;
   return view;

@@ -21,6 +21,7 @@ CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot);
 struct ValidatedSpec {
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // never null
   std::vector<std::string> errors;
+  bool probed = false;  // as in JobView
 };
 ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec);
 

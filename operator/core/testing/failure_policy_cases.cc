@@ -14,6 +14,7 @@ using Program = FailureFacts::Program;
 
 // A builder of FailureFacts.
 struct Facts : FailureFacts {
+  Facts Probed() && { return probed = true, std::move(*this); }
   Facts Of(Program whose) && { return program = whose, std::move(*this); }
   Facts Log(const char* text) && { return log = text, std::move(*this); }
   Facts Because(const char* why) && { return reason = why, std::move(*this); }
@@ -62,6 +63,8 @@ std::vector<FailureCase> DefaultCases() {
        rule},
       {"a rank was killed by SIGKILL", "", Killed(9), Class::kRankKilled, Action::kRestartWorker,
        rule},
+      {"a rank was killed by the kernel for its memory", "", Killed(9, "OOMKilled"),
+       Class::kOutOfMemory, Action::kRestartWorker, rule},
       {"a rank was killed by its agent for its silence", "", Killed(9, "DeadlineExceeded"),
        Class::kRankSilent, Action::kRestartWorker, rule},
       {"a rank closed its link and was killed", "", Killed(9, "LinkLost"), Class::kRankSilent,
@@ -97,6 +100,9 @@ std::vector<FailureCase> DefaultCases() {
        Action::kRestartWorker, rule},
       {"a pod's agent was killed by a signal", "", Pod().Ended("worker", 137, "Error"),
        Class::kWorkerKilled, Action::kIgnore, rule},
+      {"the same, and the container has a livenessProbe", "",
+       Pod().Ended("worker", 137, "Error").Probed(), Class::kProbeFailed, Action::kRestartWorker,
+       rule},
       {"a pod failed without an exit code", "", Pod(), Class::kWorkerKilled, Action::kIgnore, rule},
       {"a pod's agent ended with exit code 1", "", Pod().Ended("worker", 1, "Error"),
        Class::kProgramFailed, Action::kRestartWorker, rule},

@@ -93,11 +93,11 @@ std::vector<Command> OtherCommands() {
        "show the queues, their shares, and their waiting jobs in order, each with the reason",
        &QueueMain, &QueueFlags},
       {"completion",
-       "completion bash|zsh",
+       "completion bash|zsh|fish",
        "print a script that completes commands, flags and jobs: source <(muster completion bash)",
        &CompletionMain,
        &CompletionFlags,
-       {"bash", "zsh"}},
+       {"bash", "zsh", "fish"}},
   };
 }
 

@@ -1,4 +1,4 @@
-// `muster completion bash|zsh`: prints a script that has this program complete its own command
+// `muster completion bash|zsh|fish`: prints a script that has this program complete its own command
 // lines, so that a script of one version supports the flags of another.
 //
 // The scripts call `muster completion words AT -- WORD...`, which prints the candidates for the
@@ -42,6 +42,13 @@ _muster() {
 compdef _muster muster
 )";
 
+constexpr char kFish[] = R"(function __muster_words
+  set -l before (commandline -opc)
+  $before[1] completion words (count $before) -- $before (commandline -ct) 2>/dev/null
+end
+complete -c muster -a '(__muster_words)'
+)";
+
 int PrintWords(const Flags& flags) {
   const std::vector<std::string>& arguments = flags.positional();
   TypedLine line;
@@ -73,10 +80,15 @@ int CompletionMain(const std::vector<std::string>& arguments) {
   if (!flags.ok()) return Fail(flags.status());
   const std::vector<std::string>& words = flags->positional();
   if (!words.empty() && words[0] == "words") return PrintWords(*flags);
-  if (words.size() != 1 || (words[0] != "bash" && words[0] != "zsh")) {
-    return Fail(absl::InvalidArgumentError("for which shell? muster completion bash|zsh"));
+  const std::string shell = words.size() == 1 ? words[0] : "";
+  const char* script = nullptr;
+  if (shell == "bash") script = kBash;
+  if (shell == "zsh") script = kZsh;
+  if (shell == "fish") script = kFish;
+  if (script == nullptr) {
+    return Fail(absl::InvalidArgumentError("for which shell? muster completion bash|zsh|fish"));
   }
-  std::printf("%s", words[0] == "bash" ? kBash : kZsh);
+  std::printf("%s", script);
   return kExitOk;
 }
 

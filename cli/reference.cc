@@ -55,20 +55,21 @@ void AppendToHelp(absl::string_view line, std::string& help) {
 
 }  // namespace
 
-std::string CommandTable(const std::vector<Command>& commands) {
+std::string CommandTable(const std::vector<Command>& commands, absl::string_view tool) {
+  const std::string anchor = absl::StrReplaceAll(tool, {{" ", "-"}});
   std::string table = "| command | what it does |\n|---|---|\n";
   for (const Command& command : commands) {
-    absl::StrAppend(&table, "| [`", command.name, "`](#muster-", command.name, ") | ",
+    absl::StrAppend(&table, "| [`", command.name, "`](#", anchor, "-", command.name, ") | ",
                     Cell(command.help), " |\n");
   }
   return table;
 }
 
-std::string CommandSections(const std::vector<Command>& commands) {
+std::string CommandSections(const std::vector<Command>& commands, absl::string_view tool) {
   std::string sections;
   for (const Command& command : commands) {
-    absl::StrAppend(&sections, "\n### muster ", command.name, "\n\n",
-                    CodeBlock(absl::StrCat("muster ", command.usage)), "\n", Sentence(command.help),
+    absl::StrAppend(&sections, "\n### ", tool, " ", command.name, "\n\n",
+                    CodeBlock(absl::StrCat(tool, " ", command.usage)), "\n", Sentence(command.help),
                     "\n\n", FlagTable(RowsOf(command.flags())));
   }
   return absl::StrCat(sections, "\n");

@@ -10,11 +10,12 @@
 // The generated parts of docs/cli.md, in Markdown. Pure.
 namespace muster::cli {
 
-// Returns a table of all commands, with links to their sections.
-std::string CommandTable(const std::vector<Command>& commands);
+// Returns a table of all commands of `tool`, with links to their sections.
+std::string CommandTable(const std::vector<Command>& commands, absl::string_view tool = "muster");
 
 // Returns a section for each command: its usage, its help and a table of its flags.
-std::string CommandSections(const std::vector<Command>& commands);
+std::string CommandSections(const std::vector<Command>& commands,
+                            absl::string_view tool = "muster");
 
 // One row of a table of flags.
 struct FlagRow {

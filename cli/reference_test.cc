@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/invocation.h"
+#include "cli/kubectl/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/app/operator_flags.h"
@@ -52,10 +53,13 @@ std::string AgentTable() {
 
 TEST(ReferenceTest, TheDocumentMatchesTheTables) {
   const UsageText of_operator = ReadUsageText(control::kOperatorUsage);
+  const std::vector<Command>& plugin = kubectl::PluginCommands();
   const UsageText of_local_nodes = ReadUsageText(control::kLocalNodesUsage);
   CheckDocument("docs/cli.md", {{"commands", CommandTable(Commands())},
                                 {"flags before the command", FlagsBefore()},
                                 {"command flags", CommandSections(Commands())},
+                                {"plugin commands", CommandTable(plugin, "kubectl muster")},
+                                {"plugin flags", CommandSections(plugin, "kubectl muster")},
                                 {"operator usage", CodeBlock(of_operator.usage)},
                                 {"operator flags", FlagTable(of_operator.rows)},
                                 {"agent flags", AgentTable()},

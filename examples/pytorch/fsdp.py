@@ -29,7 +29,7 @@ def newest(folder):
 
 
 def save(folder, step, model, optimizer):
-    """Every rank writes its part; the folder gets its name once all parts are there."""
+    """Every rank writes its part; the folder gets its name once all parts are there. Returns that name."""
     path = folder / f"step-{step:09}"
     parts = path.with_suffix(".tmp")
     weights, moments = get_state_dict(model, optimizer)
@@ -37,6 +37,7 @@ def save(folder, step, model, optimizer):
     if dist.get_rank() == 0:
         parts.rename(path)
     dist.barrier()
+    return path.name
 
 
 def load(path, model, optimizer):
@@ -90,13 +91,14 @@ def main():
         loss.backward()
         optimizer.step()
         step += 1
-        muster.report(step, loss, tokens=16 * CONTEXT * world_size, steps=options.steps)
         leaves = all_agree(muster.leaving_in() is not None, device)
         wanted = all_agree(muster.should_checkpoint(), device)
+        saved = None
         if step % options.save_every == 0 or step == options.steps or leaves or wanted:
-            save(folder, step, model, optimizer)
+            saved = save(folder, step, model, optimizer)
             if rank == 0:
                 print(f"step {step} loss {loss.item():.6f}", flush=True)
+        muster.report(step, loss, tokens=16 * CONTEXT * world_size, steps=options.steps, checkpoint=saved)
         if leaves:
             break
     dist.destroy_process_group()

@@ -32,6 +32,18 @@ TEST(ProgressBoardTest, RemembersStepsAndSpeed) {
   EXPECT_TRUE(board.StepsSince("other", 0, 10).empty());
 }
 
+// A command need not report every step.
+TEST(ProgressBoardTest, StepsThatWereNotReportedCountForTheSpeed) {
+  ProgressBoard board;
+  const v1alpha1::StepReports all = Steps(1, 1, 31);
+  v1alpha1::StepReports some;
+  for (const int i : {0, 10, 20, 30}) *some.add_steps() = all.steps(i);
+  some.mutable_round()->set_round(1);
+  board.RecordSteps("uid", some);
+  EXPECT_DOUBLE_EQ(board.Snapshot("uid").steps_per_second, 10);
+  EXPECT_DOUBLE_EQ(board.Snapshot("uid").tokens_per_second, 1000);
+}
+
 TEST(ProgressBoardTest, StepsSentAgainCountOnce) {
   ProgressBoard board;
   board.RecordSteps("uid", Steps(1, 1, 10));

@@ -41,6 +41,26 @@ TEST(ProgressTest, IsWrittenOnceAnInterval) {
   EXPECT_EQ(world.Decide().status.progress().step(), 20);
 }
 
+TEST(ProgressTest, ACommandStatesItsNumberOfStepsItself) {
+  TestWorld world(1);
+  world.view.spec.clear_trainer();
+  world.MakeActive();
+  SetStep(world, 10);
+  world.view.progress.tokens_per_second = 36;
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.progress().step(), 10);
+  EXPECT_FALSE(plan.status.progress().has_steps());
+  EXPECT_FALSE(plan.status.progress().has_eta());
+  EXPECT_EQ(plan.status.progress().tokens_per_second(), 36);
+  world.Advance(absl::Minutes(1));
+  SetStep(world, 20);
+  world.view.progress.latest->set_total_steps(100);
+  world.view.progress.steps_per_second = 2;
+  plan = world.Decide();
+  EXPECT_EQ(plan.status.progress().steps(), 100);
+  EXPECT_EQ(plan.status.progress().eta(), "40s");
+}
+
 TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
   TestWorld world(1);
   world.MakeActive();

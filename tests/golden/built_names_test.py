@@ -21,22 +21,23 @@ def said(program, *arguments):
     return ended.stdout + ended.stderr
 
 
-def flags_of_muster(program):
+def flags_by_command(program, tool):
     overview = said(program, "--help")
     commands = re.findall(r"^  ([a-z]+)\b", overview, re.M)
-    yield from (f"muster {flag}" for flag in FLAG.findall(overview.split("\n\n")[-1]))
+    yield from (f"{tool} {flag}" for flag in FLAG.findall(overview.split("\n\n")[-1]))
     for command in commands:
         help_text = said(program, command, "--help")
         yield help_text.splitlines()[0]
         lines = re.findall(r"^  (--[a-z-]+)( VALUE)?", help_text, re.M)
-        yield from (f"muster {command} {flag}{value}" for flag, value in lines)
+        yield from (f"{tool} {command} {flag}{value}" for flag, value in lines)
 
 
 def flags_of(program):
     """The subcommands and flags in the program's own help."""
     name = pathlib.Path(program).name
-    if name == "muster":
-        yield from flags_of_muster(program)
+    tools = {"muster": "muster", "kubectl-muster": "kubectl muster"}
+    if name in tools:
+        yield from flags_by_command(program, tools[name])
         return
     usage = said(program, "--help")
     yield from (f"{name} {word}" for word in re.findall(rf"^usage: {name} ([a-z]+)", usage, re.M))

@@ -118,6 +118,7 @@ TEST(PytorchExamplesTest, AFsdpScriptSavesBeforeItIsStoppedAndShowsItsProgress) 
   EXPECT_THAT(LastLoss(*run),
               HasSubstr(absl::StrCat("step ", progress["step"].get<int64_t>(), " ")))
       << "the last step is saved";
+  EXPECT_EQ((*job)["status"]["checkpoint"]["step"], progress["step"]);
 }
 
 }  // namespace

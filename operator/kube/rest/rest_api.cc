@@ -292,4 +292,22 @@ absl::Status RestApi::Bind(const Binding& binding, const CallOptions& call) {
   return transport_->Call(request, call.timeout).status();
 }
 
+absl::Status RestApi::ReadLog(const ObjectKey& pod, const LogOptions& options,
+                              const std::function<absl::Status(std::string_view)>& receive,
+                              absl::Duration timeout) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string path, ObjectPath(kPods, pod));
+  RestRequest request{
+      .verb = "get",
+      .resource = "pods/log",
+      .path = WithQuery(
+          path + "/log",
+          {{"container", options.container},
+           {"follow", options.follow ? "true" : ""},
+           {"timestamps", options.timestamps ? "true" : ""},
+           {"sinceTime", options.since_time},
+           {"tailLines", options.tail_lines < 0 ? "" : absl::StrCat(options.tail_lines)}})};
+  request.receive = receive;
+  return transport_->Call(std::move(request), timeout).status();
+}
+
 }  // namespace muster::kube

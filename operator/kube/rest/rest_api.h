@@ -1,11 +1,15 @@
 #ifndef MUSTER_OPERATOR_KUBE_REST_REST_API_H_
 #define MUSTER_OPERATOR_KUBE_REST_REST_API_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/json.h"
 #include "operator/kube/api.h"
 #include "operator/kube/credentials/rest_config.h"
@@ -16,6 +20,18 @@
 namespace muster::kube {
 
 class RestTransport;
+
+struct LogOptions {
+  std::string container;
+  // Goes on with what the container writes later, until it ends.
+  bool follow = false;
+  // Each line begins with its time, RFC 3339 with nanoseconds, and a space.
+  bool timestamps = false;
+  // Only lines of this second (RFC 3339) and later; empty: all that the node has kept.
+  std::string since_time;
+  // Only this many of the last lines; negative: all.
+  int64_t tail_lines = -1;
+};
 
 // A client of a real API server, over TLS 1.2 or later with the server's certificate verified. A
 // call's timeout covers all of it: the wait for the client's rate limit, for a connection and for
@@ -60,6 +76,14 @@ class RestApi final : public Api {
   absl::Status Delete(const ResourceType& type, const ObjectKey& key,
                       const DeleteOptions& options = {}, const CallOptions& call = {}) override;
   absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
+
+  // Reads the log of a pod's container from its node. `receive` gets the bytes as they arrive, in
+  // pieces that need not end with a line; an error that it returns ends the call and is returned.
+  // OK: the log is at its end. A call that follows a log ends with Timeout after `timeout`, at most
+  // an hour, and a container that has not started is refused.
+  absl::Status ReadLog(const ObjectKey& pod, const LogOptions& options,
+                       const std::function<absl::Status(std::string_view)>& receive,
+                       absl::Duration timeout);
 
  private:
   explicit RestApi(std::unique_ptr<RestTransport> transport);

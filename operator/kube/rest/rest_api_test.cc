@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -66,6 +67,38 @@ TEST_F(RestApiTest, ANameCannotBecomeAnotherPath) {
     EXPECT_EQ(ReasonOf(api_->Delete(kPods, {"ns", name})), Reason::kInvalid) << name;
   }
   EXPECT_EQ(server_->connections(), 0);
+}
+
+TEST_F(RestApiTest, ALogArrivesInThePiecesInWhichItIsWritten) {
+  std::string seen;
+  Start([&](const std::string& request, Peer& peer) {
+    seen = request.substr(0, request.find("&timeout="));
+    peer.Write(TlsTestServer::kChunked);
+    return peer.Chunk("one\ntw") && peer.Chunk("o\n") && peer.Chunk("");
+  });
+  std::vector<std::string> pieces;
+  const absl::Status read = api_->ReadLog(
+      kKey, {.container = "worker", .follow = true, .since_time = "", .tail_lines = 5},
+      [&](std::string_view bytes) {
+        pieces.emplace_back(bytes);
+        return absl::OkStatus();
+      },
+      absl::Seconds(30));
+  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_EQ(absl::StrJoin(pieces, ""), "one\ntwo\n");
+  EXPECT_EQ(seen, "GET /api/v1/namespaces/ns/pods/a/log?container=worker&follow=true&tailLines=5");
+}
+
+TEST_F(RestApiTest, ALogIsReadNoFurtherThanItsReaderWants) {
+  Start([](const std::string&, Peer& peer) {
+    peer.Write(TlsTestServer::kChunked);
+    while (peer.Chunk("and so on\n")) {
+    }
+    return false;
+  });
+  const absl::Status read = api_->ReadLog(
+      kKey, {}, [](std::string_view) { return absl::AbortedError("enough"); }, absl::Seconds(30));
+  EXPECT_EQ(read, absl::AbortedError("enough"));
 }
 
 TEST_F(RestApiTest, TooManyRequestsIsTriedAgainWhenTheServerSaysSo) {

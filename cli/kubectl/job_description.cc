@@ -1,0 +1,130 @@
+#include "cli/kubectl/job_description.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/json_fields.h"
+#include "cli/kubectl/event_table.h"
+#include "cli/kubectl/job_table.h"
+#include "cli/kubectl/text_table.h"
+#include "cli/progress_line.h"
+#include "operator/kube/object_meta.h"
+
+namespace muster::cli::kubectl {
+namespace {
+
+using control::TrainingJob;
+
+absl::Time TimeOf(const std::string& text) {
+  return kube::ParseTime(text).value_or(absl::InfinitePast());
+}
+
+void Add(std::string& out, absl::string_view name, const std::string& value) {
+  if (!value.empty()) absl::StrAppendFormat(&out, "%-13s%s\n", name, Printable(value));
+}
+
+void AddProgress(const TrainingJob& job, std::string& out) {
+  const auto& progress = job.status.progress();
+  Add(out, "Step:", StepsOf(job));
+  if (progress.has_loss()) Add(out, "Loss:", absl::StrFormat("%.4f", progress.loss()));
+  if (progress.has_validation_loss()) {
+    Add(out, "Validation:", absl::StrFormat("%.4f", progress.validation_loss()));
+  }
+  if (progress.tokens_per_second() > 0) Add(out, "Tokens/s:", Short(progress.tokens_per_second()));
+  Add(out, "ETA:", progress.eta());
+}
+
+void AddCheckpoint(const TrainingJob& job, absl::Time now, std::string& out) {
+  const auto& saved = job.status.checkpoint();
+  if (!saved.has_step()) return;
+  const std::string age = Age(TimeOf(saved.time()), now);
+  Add(out, "Checkpoint:",
+      absl::StrCat("step ", saved.step(), ", ", saved.uri(),
+                   age.empty() ? "" : absl::StrCat(", ", age, " old")));
+}
+
+void AddFailures(const TrainingJob& job, std::string& out) {
+  const auto& failures = job.status.failures();
+  if (failures.count() == 0 && failures.ignored() == 0) return;
+  const auto& latest = failures.latest();
+  Add(out, "Failures:",
+      absl::StrCat(failures.count(), ", and ", failures.ignored(),
+                   " not counted; the latest: worker ", latest.worker(), ", ", latest.class_(),
+                   ", rule ", latest.rule(), ": ", latest.action()));
+  if (failures.has_evidence()) Add(out, "", absl::StrCat("the first: ", failures.evidence()));
+}
+
+void AddSection(std::string& out, absl::string_view title, const std::string& text) {
+  if (!text.empty()) absl::StrAppend(&out, "\n", title, ":\n", text);
+}
+
+std::string Conditions(const TrainingJob& job, absl::Time now) {
+  std::vector<Row> rows = {{"TYPE", "STATUS", "REASON", "AGE", "MESSAGE"}};
+  for (const auto& condition : job.status.conditions()) {
+    rows.push_back({condition.type(), condition.status(), condition.reason(),
+                    Age(TimeOf(condition.last_transition_time()), now), condition.message()});
+  }
+  return rows.size() == 1 ? "" : TextTable(rows);
+}
+
+std::string Pods(std::vector<Json> pods, absl::Time now) {
+  std::sort(pods.begin(), pods.end(),
+            [](const Json& a, const Json& b) { return kube::NameOf(a) < kube::NameOf(b); });
+  std::vector<Row> rows = {{"POD", "PHASE", "NODE", "IP", "AGE"}};
+  for (const Json& pod : pods) {
+    std::string phase = kube::StringAt(pod, {"status", "phase"});
+    if (kube::IsTerminating(pod)) phase = "Terminating";
+    rows.push_back({kube::NameOf(pod), std::move(phase), kube::StringAt(pod, {"spec", "nodeName"}),
+                    kube::StringAt(pod, {"status", "podIP"}),
+                    Age(kube::CreationTimeOf(pod).value_or(absl::InfinitePast()), now)});
+  }
+  return rows.size() == 1 ? "" : TextTable(rows);
+}
+
+std::vector<std::string> Names(const std::vector<Json>& pods) {
+  std::vector<std::string> names;
+  for (const Json& pod : pods) names.push_back(kube::NameOf(pod));
+  return names;
+}
+
+}  // namespace
+
+std::string DescribeJob(const TrainingJob& job, const std::vector<Json>& pods,
+                        const std::vector<Json>& events, absl::Time now) {
+  std::string out;
+  Add(out, "Name:", job.name);
+  Add(out, "Namespace:", job.ns);
+  Add(out, "Age:", Age(job.creation_time.value_or(absl::InfinitePast()), now));
+  Add(out, "State:", job.status.state().empty() ? "not seen by an operator" : job.status.state());
+  const auto& workers = job.status.workers();
+  Add(out, "Workers:",
+      absl::StrCat(workers.ready(), " ready of ", workers.desired(), "; wanted ",
+                   job.spec.workers().count()));
+  Add(out, "Round:", absl::StrCat(job.status.round(), " (term ", job.status.term(), ")"));
+  AddProgress(job, out);
+  AddCheckpoint(job, now, out);
+  AddFailures(job, out);
+  AddSection(out, "Conditions", Conditions(job, now));
+  AddSection(out, "Pods", Pods(pods, now));
+  AddSection(out, "Events", EventTable(events, job.name, Names(pods), now));
+  return out;
+}
+
+std::string DescribeCheckpoints(const TrainingJob& job, const std::vector<Json>& events,
+                                absl::Time now) {
+  std::string out;
+  AddCheckpoint(job, now, out);
+  if (out.empty()) Add(out, "Checkpoint:", "none yet");
+  Add(out, "Kept in:", job.spec.checkpoint().uri());
+  std::vector<Json> saves;
+  for (const Json& event : events) {
+    if (absl::StrContains(StringField(event, "reason"), "Checkpoint")) saves.push_back(event);
+  }
+  AddSection(out, "Events", EventTable(saves, job.name, {}, now));
+  return out;
+}
+
+}  // namespace muster::cli::kubectl

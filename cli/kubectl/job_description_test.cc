@@ -1,0 +1,100 @@
+#include "cli/kubectl/job_description.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/api/training_job.h"
+
+namespace muster::cli::kubectl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'767'225'660);  // 2026-01-01T00:01:00Z
+
+control::TrainingJob Job() {
+  return control::ParseTrainingJob(Json::parse(R"({
+    "apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "gpt", "namespace": "team", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {"workers": {"count": 2}, "checkpoint": {"uri": "/checkpoints/gpt"}},
+    "status": {"state": "Training", "round": 3, "term": 1, "workers": {"ready": 2, "desired": 2},
+      "progress": {"step": 40, "steps": 100, "loss": 2.5, "tokensPerSecond": 1000, "eta": "1m0s"},
+      "checkpoint": {"step": 20, "uri": "/checkpoints/gpt/step-20", "time": "2026-01-01T00:00:30Z"},
+      "failures": {"count": 1, "latest": {"worker": 1, "class": "Rank", "rule": "default",
+                                          "action": "RestartWorker"}},
+      "conditions": [{"type": "Running", "status": "True", "reason": "RoundActive",
+        "message": "round 3 is\nactive", "lastTransitionTime": "2026-01-01T00:00:40Z"}]}})"))
+      .value();
+}
+
+Json Pod() {
+  return Json::parse(
+      R"({"metadata": {"name": "gpt-0-1", "creationTimestamp": "2026-01-01T00:00:01Z"},
+    "spec": {"nodeName": "node-a"}, "status": {"phase": "Running", "podIP": "10.0.0.1"}})");
+}
+
+Json Event(const std::string& reason) {
+  return {{"involvedObject", {{"kind", "TrainingJob"}, {"name", "gpt"}}},
+          {"type", "Normal"},
+          {"reason", reason},
+          {"message", "a sentence"},
+          {"lastTimestamp", "2026-01-01T00:00:50Z"}};
+}
+
+TEST(DescribeJobTest, ShowsEverythingThatIsKnown) {
+  EXPECT_EQ(DescribeJob(Job(), {Pod()}, {Event("RoundActive")}, kNow),
+            R"(Name:        gpt
+Namespace:   team
+Age:         60s
+State:       Training
+Workers:     2 ready of 2; wanted 2
+Round:       3 (term 1)
+Step:        40/100
+Loss:        2.5000
+Tokens/s:    1k
+ETA:         1m0s
+Checkpoint:  step 20, /checkpoints/gpt/step-20, 30s old
+Failures:    1, and 0 not counted; the latest: worker 1, Rank, rule default: RestartWorker
+
+Conditions:
+TYPE      STATUS   REASON        AGE   MESSAGE
+Running   True     RoundActive   20s   round 3 is active
+
+Pods:
+POD       PHASE     NODE     IP         AGE
+gpt-0-1   Running   node-a   10.0.0.1   59s
+
+Events:
+LAST SEEN   TYPE     REASON        OBJECT            MESSAGE
+10s         Normal   RoundActive   TrainingJob/gpt   a sentence
+)");
+}
+
+TEST(DescribeJobTest, AJobThatNobodyHasSeenSaysSo) {
+  control::TrainingJob job;
+  job.name = "gpt";
+  const std::string text = DescribeJob(job, {}, {}, kNow);
+  EXPECT_THAT(text, HasSubstr("State:       not seen by an operator\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Conditions")));
+}
+
+TEST(DescribeCheckpointsTest, ShowsTheNewestAndTheEventsOfSaves) {
+  EXPECT_EQ(DescribeCheckpoints(Job(), {Event("CheckpointWritten"), Event("RoundActive")}, kNow),
+            R"(Checkpoint:  step 20, /checkpoints/gpt/step-20, 30s old
+Kept in:     /checkpoints/gpt
+
+Events:
+LAST SEEN   TYPE     REASON              OBJECT            MESSAGE
+10s         Normal   CheckpointWritten   TrainingJob/gpt   a sentence
+)");
+  control::TrainingJob fresh;
+  EXPECT_EQ(DescribeCheckpoints(fresh, {}, kNow), "Checkpoint:  none yet\n");
+}
+
+}  // namespace
+}  // namespace muster::cli::kubectl

@@ -1,0 +1,22 @@
+#ifndef MUSTER_CLI_KUBECTL_TEXT_TABLE_H_
+#define MUSTER_CLI_KUBECTL_TEXT_TABLE_H_
+
+#include <string>
+#include <vector>
+
+namespace muster::cli::kubectl {
+
+using Row = std::vector<std::string>;
+
+// Formats rows as columns, as kubectl does: each as wide as its longest cell, three spaces between
+// two, nothing after the last. Bytes that would move a terminal's cursor become `?`; an empty cell
+// becomes `-`. Pure.
+std::string TextTable(const std::vector<Row>& rows);
+
+// Returns `text` without bytes that would move a terminal's cursor. The texts of an API server come
+// from anybody who may write there. Pure.
+std::string Printable(std::string text);
+
+}  // namespace muster::cli::kubectl
+
+#endif  // MUSTER_CLI_KUBECTL_TEXT_TABLE_H_

@@ -56,8 +56,8 @@ TEST(SchemaOf, ReadsOptions) {
   EXPECT_EQ(SchemaOf(workers).rules_size(), 3);
   EXPECT_TRUE(IsRaw(*v1alpha1::PodTemplate::descriptor()));
   EXPECT_FALSE(IsRaw(workers));
-  EXPECT_EQ(FieldNames(workers),
-            (std::vector<std::string>{"count", "min", "max", "gpus", "ranks"}));
+  EXPECT_EQ(FieldNames(workers), (std::vector<std::string>{"count", "min", "max", "gpus", "ranks",
+                                                           "rdma", "sharedMemory"}));
 }
 
 }  // namespace

@@ -146,7 +146,12 @@ class Refusals(unittest.TestCase):
 
 def rights_of(manifest):
     """(scope, verb, resource) of each rule of the roles of a manifest; named objects follow a slash."""
-    scopes = {("ClusterRole", "muster-operator"): "cluster", ("ClusterRole", "muster-operator-jobs"): "jobs", ("Role", "muster-operator"): "namespace"}
+    scopes = {
+        ("ClusterRole", "muster-operator"): "cluster",
+        ("ClusterRole", "muster-operator-jobs"): "jobs",
+        ("ClusterRole", "muster-operator-nodes"): "cluster",
+        ("Role", "muster-operator"): "namespace",
+    }
     for document in manifest.split("---\n"):
         scope = scopes.get((re.search(r"^kind: (\w+)$", document, re.M)[1], re.search(r"^  name: (\S+)$", document, re.M)[1]))
         for rule in document.partition("\nrules:\n")[2].split("- apiGroups:")[1:] if scope else ():

@@ -170,6 +170,7 @@ TEST_F(InstallTest, AnOperatorOfOneNamespaceNeedsRightsOnJobsThereAlone) {
 // Golden files show what the chart makes of values; the server says whether it is valid. It does
 // not know the objects of Prometheus Operator.
 TEST_F(InstallTest, TheServerAcceptsWhatEachSetOfValuesGives) {
+  Shell("kubectl create namespace research");  // the one that other_name watches
   for (const char* values : {"defaults", "single", "other_name", "monitored", "pinned"}) {
     Shell(absl::StrCat("helm template muster charts/muster --namespace=default --values=",
                        DataPath("tests/chart/values/"), values,

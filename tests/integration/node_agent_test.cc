@@ -1,8 +1,10 @@
 // A node agent as a process of its own, with a fake driver and a folder in place of /sys, beside a
 // live operator with a TCP port: the Node gets labels and its condition, and nobody can report
 // about another's node.
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,6 +27,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
@@ -148,9 +151,17 @@ class NodeAgentTest : public testing::Test {
     }
     return true;
   }
+  // A port that was free a moment ago.
   static std::string FreePort() {
-    httplib::Server server;
-    return absl::StrCat(server.bind_to_any_port("127.0.0.1"));
+    const UniqueFd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* where = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(probe.get(), where, size), 0);
+    EXPECT_EQ(::getsockname(probe.get(), where, &size), 0);
+    return absl::StrCat(ntohs(address.sin_port));
   }
 
   const std::string port_ = FreePort();

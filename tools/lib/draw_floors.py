@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import layered  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-WIDTH = 1034
+WIDTH = 1054
 BOX, FLOOR = 34, 64  # heights: a box, and from one floor to the next
 TITLE = 28
 SLAB = 30  # the gap between programs that stand on one another
@@ -24,7 +24,7 @@ GROUND_BOX = 34
 # The place of each program: left, right, fill, stroke; and a description.
 PLACES = {"operator": (12, 608, "#eff6ff", "#1f6feb", "decides what happens to jobs, and where they run"),
           "agent": (620, 776, "#fff7ed", "#c2410c", "in a pod"),
-          "trainer": (788, 1022, "#ecfdf5", "#047857", "one rank of a job"),
+          "trainer": (788, 1042, "#ecfdf5", "#047857", "one rank of a job"),
           "cli": (12, 776, "#f9fafb", "#4b5563", "the muster tool; it runs the operator and agents on one machine")}
 
 
@@ -129,7 +129,7 @@ def ground_floors(law, y):
     plan = layered.Layered(layered.reduced(uses), {name: 1 for name in uses}, 0, WIDTH)
     for row in reversed(plan.rows):
         names = [item for item in row if isinstance(item, str)]
-        width = (976 - 12 * (len(names) - 1)) / len(names)
+        width = (WIDTH - 24 - 12 * (len(names) - 1)) / len(names)
         for i, name in enumerate(sorted(names)):
             x = 12 + i * (width + 12)
             yield rect(x, y, width, GROUND_BOX, rx=8, fill="#f3f4f6", stroke="#9ca3af")
@@ -176,7 +176,7 @@ def draw(law):
         if program.name != "cli":
             yield arrow(f"M{middle},{ground} V{ground + SLAB - 2}")
     yield from ground_floors(law, ground + SLAB)
-    yield from legend(760, 36)
+    yield from legend(790, 36)
     yield "</svg>"
 
 

@@ -56,10 +56,11 @@ TEST_F(ConditionsTest, AFullVolumeFailsTheSaveAndThenTheJob) {
   EXPECT_THAT(why, HasSubstr("/checkpoints/ends: the checkpoint needs "));
 }
 
+// The operator adds the 64Mi of /dev/shm to the limit.
 TEST_F(ConditionsTest, TooLittleMemoryIsCountedAsSuch) {
   at_.Apply({.name = kName,
              .workers = 1,
-             .container = "        resources: {limits: {memory: 64Mi}}\n",
+             .container = "        resources: {limits: {memory: 8Mi}}\n",
              .spec = "  failurePolicy: {maxFailures: 1}\n"});
   at_.AwaitJob(kName,
                [](const Json& job) { return StringAt(job, {"status", "state"}) == "Failed"; });

@@ -18,13 +18,7 @@ namespace {
 
 // Refuses a socket that a living process answers on.
 absl::Status ClearSocket(const std::string& path, const std::string& owner) {
-  sockaddr_un address{};
-  if (path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(absl::StrCat("the socket's path ", path, " is longer than ",
-                                                   sizeof(address.sun_path) - 1, " bytes"));
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  MUSTER_ASSIGN_OR_RETURN(const sockaddr_un address, UnixSocketAddress(path));
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
   const int rc = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
@@ -44,6 +38,17 @@ bool IsUnixAddress(const std::string& address) { return absl::StartsWith(address
 
 std::string UnixPath(const std::string& address) {
   return address.substr(std::strlen(kUnixPrefix));
+}
+
+absl::StatusOr<sockaddr_un> UnixSocketAddress(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(absl::StrCat("the socket's path ", path, " is longer than ",
+                                                   sizeof(address.sun_path) - 1, " bytes"));
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
 }
 
 absl::Status MakePrivateFolder(const std::string& folder) {

@@ -1,9 +1,12 @@
 #ifndef MUSTER_BASE_UNIX_SOCKET_H_
 #define MUSTER_BASE_UNIX_SOCKET_H_
 
+#include <sys/un.h>
+
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace muster {
 
@@ -11,6 +14,9 @@ namespace muster {
 inline constexpr char kUnixPrefix[] = "unix:";
 bool IsUnixAddress(const std::string& address);
 std::string UnixPath(const std::string& address);
+
+// InvalidArgument: `path` is too long for a socket.
+absl::StatusOr<sockaddr_un> UnixSocketAddress(const std::string& path);
 
 // Makes `folder` with mode 0700 if it does not exist. An existing one is never changed: it must be
 // a directory of this user that nobody else may enter, else PermissionDenied with the reason.

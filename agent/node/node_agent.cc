@@ -1,11 +1,8 @@
 #include "agent/node/node_agent.h"
 
 #include <poll.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 #include <variant>
 
@@ -16,6 +13,7 @@
 #include "agent/node/report_builder.h"
 #include "agent/node/xid_store.h"
 #include "base/logging.h"
+#include "base/process_figures.h"
 
 namespace muster::agent {
 namespace {
@@ -39,25 +37,6 @@ CoordinatorClientOptions ClientOptions(const NodeAgentOptions& options) {
 
 std::string XidFile(const std::string& state_dir) {
   return state_dir.empty() ? "" : JoinPath(state_dir, "xids.json");
-}
-
-double CpuSeconds() {
-  rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double ResidentBytes() {
-  long pages = 0;
-  long resident = 0;
-  std::FILE* const file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr) return 0;
-  if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
-  std::fclose(file);
-  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 // Logs `absence` when it changes.
@@ -215,8 +194,9 @@ std::string NodeAgent::Page() const {
     MutexLock lock(mu_);
     shown = shown_;
   }
-  shown.own.cpu_seconds = CpuSeconds();
-  shown.own.resident_bytes = ResidentBytes();
+  const ProcessFigures process = ReadProcessFigures();
+  shown.own.cpu_seconds = process.cpu_seconds;
+  shown.own.resident_bytes = static_cast<double>(process.resident_bytes);
   return MetricsPage(shown.readings, shown.xids, shown.own);
 }
 

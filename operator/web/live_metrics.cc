@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/process_figures.h"
 #include "base/version.h"
 #include "operator/core/conditions.h"
 #include "operator/metrics/metric_catalog.h"
-#include "operator/metrics/process_figures.h"
 #include "operator/metrics/series.h"
 #include "operator/placement/cluster/resource_amounts.h"
 #include "operator/placement/cluster/scheduling_node.h"

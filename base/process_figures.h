@@ -1,12 +1,12 @@
-#ifndef MUSTER_OPERATOR_METRICS_PROCESS_FIGURES_H_
-#define MUSTER_OPERATOR_METRICS_PROCESS_FIGURES_H_
+#ifndef MUSTER_BASE_PROCESS_FIGURES_H_
+#define MUSTER_BASE_PROCESS_FIGURES_H_
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 
-namespace muster::control {
+namespace muster {
 
 // Resource usage of this process as the kernel reports it.
 struct ProcessFigures {
@@ -22,18 +22,18 @@ struct ProcessFigures {
 // The used fields of /proc/PID/stat, with ticks and pages as the kernel counts them.
 // ParseProcessStat accepts command names with spaces and brackets; a malformed line is
 // kInvalidArgument.
-struct ProcessStat {
+struct ProcessStatLine {
   int64_t cpu_ticks = 0;
   int64_t start_ticks = 0;  // since boot
   int64_t virtual_bytes = 0;
   int64_t resident_pages = 0;
   int64_t threads = 0;
 };
-absl::StatusOr<ProcessStat> ParseProcessStat(const std::string& line);
+absl::StatusOr<ProcessStatLine> ParseProcessStat(const std::string& line);
 
 // Reads /proc. A value that cannot be read is 0.
 ProcessFigures ReadProcessFigures();
 
-}  // namespace muster::control
+}  // namespace muster
 
-#endif  // MUSTER_OPERATOR_METRICS_PROCESS_FIGURES_H_
+#endif  // MUSTER_BASE_PROCESS_FIGURES_H_

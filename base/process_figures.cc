@@ -1,4 +1,4 @@
-#include "operator/metrics/process_figures.h"
+#include "base/process_figures.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 int64_t CountOpenFds() {
@@ -33,13 +33,13 @@ double BootTime() {
 
 }  // namespace
 
-absl::StatusOr<ProcessStat> ParseProcessStat(const std::string& line) {
+absl::StatusOr<ProcessStatLine> ParseProcessStat(const std::string& line) {
   const size_t bracket = line.rfind(')');
   if (bracket == std::string::npos) {
     return absl::InvalidArgumentError("a /proc/PID/stat line has its command in brackets");
   }
   std::istringstream rest(line.substr(bracket + 1));
-  ProcessStat stat;
+  ProcessStatLine stat;
   std::string skipped;
   for (int field = 3; field <= 13; ++field) rest >> skipped;  // state ... cmajflt, as in proc(5)
   int64_t user = 0;
@@ -61,7 +61,7 @@ ProcessFigures ReadProcessFigures() {
   std::ifstream file("/proc/self/stat");
   std::string line;
   std::getline(file, line);
-  const absl::StatusOr<ProcessStat> stat = ParseProcessStat(line);
+  const absl::StatusOr<ProcessStatLine> stat = ParseProcessStat(line);
   if (!stat.ok()) return figures;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   static const double boot = BootTime();  // shifts when the wall clock is set; kept as first read
@@ -73,4 +73,4 @@ ProcessFigures ReadProcessFigures() {
   return figures;
 }
 
-}  // namespace muster::control
+}  // namespace muster

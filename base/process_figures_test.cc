@@ -1,8 +1,8 @@
-#include "operator/metrics/process_figures.h"
+#include "base/process_figures.h"
 
 #include "gtest/gtest.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 TEST(ProcessFiguresTest, ReadsAStatLineWhateverTheCommandIsCalled) {
@@ -34,4 +34,4 @@ TEST(ProcessFiguresTest, ReadsThisProcess) {
 }
 
 }  // namespace
-}  // namespace muster::control
+}  // namespace muster

@@ -111,6 +111,12 @@ EncodedMessage Encode(const v1alpha1::OperatorMessage& message) {
   return std::make_shared<const std::string>(message.SerializeAsString());
 }
 
+EncodedMessage EncodeNotLeader(const std::string& leader_address) {
+  v1alpha1::OperatorMessage message;
+  message.mutable_not_leader()->set_address(leader_address);
+  return Encode(message);
+}
+
 AgentRegistry::AgentRegistry(const Clock& clock, ProgressBoard* progress, OnChange on_change)
     : clock_(clock), progress_(progress), on_change_(std::move(on_change)) {}
 
@@ -123,9 +129,7 @@ void AgentRegistry::SetStandby(const std::string& leader_address) {
   MutexLock lock(mu_);
   leader_address_ = leader_address;
   if (!std::exchange(leader_, false)) return;
-  v1alpha1::OperatorMessage not_leader;
-  not_leader.mutable_not_leader()->set_address(leader_address);
-  const EncodedMessage goodbye = Encode(not_leader);
+  const EncodedMessage goodbye = EncodeNotLeader(leader_address);
   for (auto& [uid, job] : jobs_) {
     for (auto& [index, worker] : job.workers) {
       if (worker.stream == nullptr) continue;
@@ -211,9 +215,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
   {
     MutexLock lock(mu_);
     if (!leader_) {
-      v1alpha1::OperatorMessage reply;
-      reply.mutable_not_leader()->set_address(leader_address_);
-      stream->Send(Encode(reply)).IgnoreError();
+      stream->Send(EncodeNotLeader(leader_address_)).IgnoreError();
       return 0;
     }
     MUSTER_ASSIGN_OR_RETURN(const int protocol, ProtocolOf(hello));

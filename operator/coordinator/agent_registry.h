@@ -26,6 +26,8 @@ namespace muster::control {
 // hold it. Never null.
 using EncodedMessage = std::shared_ptr<const std::string>;
 EncodedMessage Encode(const v1alpha1::OperatorMessage& message);
+// Returns a standby's answer, which names the leader's address; it may be empty.
+EncodedMessage EncodeNotLeader(const std::string& leader_address);
 
 // One agent's stream as the registry sees it. Calls are made with the registry's lock held: an
 // implementation must not call back into the registry and must not block.

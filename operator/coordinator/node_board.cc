@@ -10,12 +10,6 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-EncodedMessage NotLeader(const std::string& address) {
-  v1alpha1::OperatorMessage message;
-  message.mutable_not_leader()->set_address(address);
-  return Encode(message);
-}
-
 EncodedMessage Welcome() {
   v1alpha1::OperatorMessage message;
   message.mutable_welcome()->set_heartbeat_seconds(absl::ToDoubleSeconds(NodeBoard::kHeartbeat));
@@ -42,7 +36,7 @@ void NodeBoard::SetStandby(const std::string& leader_address) {
   MutexLock lock(mu_);
   leader_address_ = leader_address;
   if (!std::exchange(leader_, false)) return;
-  const EncodedMessage goodbye = NotLeader(leader_address);
+  const EncodedMessage goodbye = EncodeNotLeader(leader_address);
   for (auto& [name, node] : nodes_) {
     if (node.stream != nullptr) node.stream->Send(goodbye).IgnoreError();
     EndLocked(node, absl::UnavailableError("no longer the leader"));
@@ -55,7 +49,7 @@ absl::StatusOr<uint64_t> NodeBoard::Attach(const v1alpha1::NodeHello& hello,
   if (hello.node().empty()) return absl::InvalidArgumentError("NodeHello.node: is empty");
   MutexLock lock(mu_);
   if (!leader_) {
-    stream->Send(NotLeader(leader_address_)).IgnoreError();
+    stream->Send(EncodeNotLeader(leader_address_)).IgnoreError();
     return 0;
   }
   if (nodes_.size() >= kMaxNodes && nodes_.count(hello.node()) == 0) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "agent/worker/client_message.h"
 #include "base/logging.h"
+#include "base/status_macros.h"
+#include "base/unix_socket.h"
 
 namespace muster::agent {
 namespace {
@@ -26,13 +27,7 @@ constexpr int kPacketsAPass = 1024;
 
 absl::Status ClientSocket::Open(const std::string& path) {
   Close();
-  sockaddr_un address{};
-  if (path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(absl::StrCat("the socket's path ", path, " is longer than ",
-                                                   sizeof(address.sun_path) - 1, " bytes"));
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  MUSTER_ASSIGN_OR_RETURN(const sockaddr_un address, UnixSocketAddress(path));
   UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {

@@ -15,39 +15,12 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/completion_script.h"
 #include "cli/flags.h"
 #include "cli/job_paths.h"
 
 namespace muster::cli {
 namespace {
-
-// The shell completes file names if muster has no candidates.
-constexpr char kBash[] = R"(_muster() {
-  local IFS=$'\n'
-  COMPREPLY=($("${COMP_WORDS[0]/#\~/$HOME}" completion words "$COMP_CWORD" -- "${COMP_WORDS[@]}" 2>/dev/null))
-}
-complete -o bashdefault -o default -F _muster muster
-)";
-
-constexpr char kZsh[] = R"(#compdef muster
-_muster() {
-  local -a found
-  found=("${(@f)$("${words[1]/#\~/$HOME}" completion words $((CURRENT - 1)) -- "${words[@]}" 2>/dev/null)}")
-  if [[ -n "${found[1]}" ]]; then
-    compadd -a found
-  else
-    _files
-  fi
-}
-compdef _muster muster
-)";
-
-constexpr char kFish[] = R"(function __muster_words
-  set -l before (commandline -opc)
-  $before[1] completion words (count $before) -- $before (commandline -ct) 2>/dev/null
-end
-complete -c muster -a '(__muster_words)'
-)";
 
 int PrintWords(const Flags& flags) {
   const std::vector<std::string>& arguments = flags.positional();
@@ -80,15 +53,9 @@ int CompletionMain(const std::vector<std::string>& arguments) {
   if (!flags.ok()) return Fail(flags.status());
   const std::vector<std::string>& words = flags->positional();
   if (!words.empty() && words[0] == "words") return PrintWords(*flags);
-  const std::string shell = words.size() == 1 ? words[0] : "";
-  const char* script = nullptr;
-  if (shell == "bash") script = kBash;
-  if (shell == "zsh") script = kZsh;
-  if (shell == "fish") script = kFish;
-  if (script == nullptr) {
-    return Fail(absl::InvalidArgumentError("for which shell? muster completion bash|zsh|fish"));
-  }
-  std::printf("%s", script);
+  const auto script = CompletionScript(words.size() == 1 ? words[0] : "", "muster");
+  if (!script.ok()) return Fail(script.status());
+  std::printf("%s", script->c_str());
   return kExitOk;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "cli/completion.h"
+#include "cli/completion_script.h"
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
 #include "cli/kubectl/short_flags.h"
@@ -20,33 +21,6 @@ namespace {
 // The directives of cobra, by which kubectl's own script tells the shell what to do.
 constexpr int kDefault = 0;  // files, if there are no candidates
 constexpr int kNoFiles = 4;
-
-constexpr char kBash[] = R"(_kubectl_muster() {
-  local IFS=$'\n'
-  COMPREPLY=($("${COMP_WORDS[0]/#\~/$HOME}" completion words "$COMP_CWORD" -- "${COMP_WORDS[@]}" 2>/dev/null))
-}
-complete -o bashdefault -o default -F _kubectl_muster kubectl-muster
-)";
-
-constexpr char kZsh[] = R"(#compdef kubectl-muster
-_kubectl_muster() {
-  local -a found
-  found=("${(@f)$("${words[1]/#\~/$HOME}" completion words $((CURRENT - 1)) -- "${words[@]}" 2>/dev/null)}")
-  if [[ -n "${found[1]}" ]]; then
-    compadd -a found
-  else
-    _files
-  fi
-}
-compdef _kubectl_muster kubectl-muster
-)";
-
-constexpr char kFish[] = R"(function __kubectl_muster_words
-  set -l before (commandline -opc)
-  $before[1] completion words (count $before) -- $before (commandline -ct) 2>/dev/null
-end
-complete -c kubectl-muster -a '(__kubectl_muster_words)'
-)";
 
 // The flags on the line that choose a cluster.
 std::vector<std::string> ClusterFlagsOn(const TypedLine& line) {
@@ -123,16 +97,9 @@ int CompletionMain(const std::vector<std::string>& arguments) {
   if (!flags.ok()) return Fail(flags.status());
   const std::vector<std::string>& words = flags->positional();
   if (!words.empty() && words[0] == "words") return PrintWords(words);
-  const std::string shell = words.size() == 1 ? words[0] : "";
-  const char* script = nullptr;
-  if (shell == "bash") script = kBash;
-  if (shell == "zsh") script = kZsh;
-  if (shell == "fish") script = kFish;
-  if (script == nullptr) {
-    return Fail(
-        absl::InvalidArgumentError("for which shell? kubectl-muster completion bash|zsh|fish"));
-  }
-  std::printf("%s", script);
+  const auto script = CompletionScript(words.size() == 1 ? words[0] : "", "kubectl-muster");
+  if (!script.ok()) return Fail(script.status());
+  std::printf("%s", script->c_str());
   return kExitOk;
 }
 

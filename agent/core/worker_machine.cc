@@ -98,8 +98,8 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
     Refuse(order, "this worker has obeyed an operator of a later term");
     return Do(Redial{"", "the operator's term is over"});
   }
-  const int protocol = std::max(welcome.protocol(), v1alpha1::kFirstProtocol);
-  if (protocol < v1alpha1::kOldestProtocol || protocol > v1alpha1::kNewestProtocol) {
+  const int protocol = v1alpha1::ChosenProtocol(welcome.protocol());
+  if (!v1alpha1::IsSpoken(protocol)) {
     return Do(Redial{"", absl::StrCat("the operator chose protocol ", protocol,
                                       ", this agent speaks ", ToText(v1alpha1::OwnProtocols()))});
   }

@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::agent {
 namespace {
@@ -20,6 +21,7 @@ NodeReporter::NodeReporter(const std::string& node, const std::string& pod_uid) 
   hello_.set_node(node);
   hello_.set_pod_uid(pod_uid);
   hello_.set_version(kVersion);
+  *hello_.mutable_protocols() = v1alpha1::OwnProtocols();
 }
 
 NodeReporter::Messages NodeReporter::StreamOpened() {
@@ -35,6 +37,7 @@ void NodeReporter::StreamClosed() { welcome_ = false; }
 NodeReporter::Messages NodeReporter::Heard(const v1alpha1::OperatorMessage& message,
                                            absl::Time now) {
   if (!message.has_welcome()) return {};
+  if (!v1alpha1::IsSpoken(v1alpha1::ChosenProtocol(message.welcome().protocol()))) return {};
   welcome_ = true;
   const double seconds = message.welcome().heartbeat_seconds();
   if (seconds > 0) heartbeat_ = std::max(kShortestHeartbeat, absl::Seconds(seconds));

@@ -22,7 +22,8 @@ class NodeReporter {
   using Messages = std::vector<v1alpha1::AgentMessage>;
   Messages StreamOpened();
   void StreamClosed();
-  // An answer to the hello; anything else says nothing to a node agent.
+  // An answer to the hello; anything else says nothing to a node agent, nor does a welcome to a
+  // protocol that it does not speak.
   Messages Heard(const v1alpha1::OperatorMessage& message, absl::Time now);
   // A new reading was made.
   Messages Observed(v1alpha1::NodeReport report, absl::Time now);

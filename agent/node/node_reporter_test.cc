@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::agent {
 namespace {
@@ -30,6 +31,16 @@ TEST_F(NodeReporterTest, AStreamBeginsWithTheNodesName) {
   EXPECT_EQ(said[0].node_hello().node(), "gpu-7");
   EXPECT_EQ(said[0].node_hello().pod_uid(), "u1");
   EXPECT_NE(said[0].node_hello().version(), "");
+  EXPECT_EQ(said[0].node_hello().protocols().newest(), v1alpha1::kNewestProtocol);
+}
+
+TEST_F(NodeReporterTest, AWelcomeToAProtocolThatItDoesNotSpeakIsNone) {
+  reporter_.StreamOpened();
+  reporter_.Observed(Report("550"), now_);
+  v1alpha1::OperatorMessage other = Welcome();
+  other.mutable_welcome()->set_protocol(v1alpha1::kNewestProtocol + 1);
+  EXPECT_TRUE(reporter_.Heard(other, now_).empty());
+  EXPECT_FALSE(reporter_.welcome());
 }
 
 TEST_F(NodeReporterTest, NothingIsReportedBeforeTheLeaderHasWelcomedTheAgent) {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
-#include "base/version.h"
+#include "operator/coordinator/agreed_protocol.h"
 #include "operator/coordinator/refusals.h"
 #include "proto/muster/v1alpha1/protocol.h"
 
@@ -92,17 +92,6 @@ std::vector<EncodedMessage> MakeWelcomes(const JobRegistration& job) {
     welcomes.push_back(Encode(message));
   }
   return welcomes;
-}
-
-// Returns the protocol of a stream that begins with `hello`.
-absl::StatusOr<int> ProtocolOf(const AgentHello& hello) {
-  const v1alpha1::ProtocolRange theirs = v1alpha1::ProtocolsOf(hello);
-  const v1alpha1::ProtocolRange ours = v1alpha1::OwnProtocols();
-  if (const auto agreed = v1alpha1::AgreeOnProtocol(theirs, ours)) return *agreed;
-  return Refused(Refusal::kOtherProtocol, absl::StatusCode::kUnimplemented,
-                 absl::StrCat("the agent (version ", hello.version(), ") speaks ", ToText(theirs),
-                              ", this operator (version ", kVersion, ") speaks ", ToText(ours),
-                              ": use an operator that speaks both until the job has ended"));
 }
 
 }  // namespace
@@ -218,7 +207,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
       stream->Send(EncodeNotLeader(leader_address_)).IgnoreError();
       return 0;
     }
-    MUSTER_ASSIGN_OR_RETURN(const int protocol, ProtocolOf(hello));
+    MUSTER_ASSIGN_OR_RETURN(const int protocol, AgreedProtocol(hello));
     MUSTER_RETURN_IF_ERROR(CheckHello(hello));
     Job& job = jobs_.at(hello.worker().job_uid());
     MUSTER_RETURN_IF_ERROR(stream->Send(job.welcomes[protocol - v1alpha1::kOldestProtocol]));

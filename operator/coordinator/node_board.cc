@@ -3,16 +3,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "operator/coordinator/agreed_protocol.h"
 
 namespace muster::control {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-EncodedMessage Welcome() {
+EncodedMessage Welcome(int protocol) {
   v1alpha1::OperatorMessage message;
-  message.mutable_welcome()->set_heartbeat_seconds(absl::ToDoubleSeconds(NodeBoard::kHeartbeat));
+  v1alpha1::Welcome& welcome = *message.mutable_welcome();
+  welcome.set_heartbeat_seconds(absl::ToDoubleSeconds(NodeBoard::kHeartbeat));
+  welcome.set_protocol(protocol);
   return Encode(message);
 }
 
@@ -52,12 +56,13 @@ absl::StatusOr<uint64_t> NodeBoard::Attach(const v1alpha1::NodeHello& hello,
     stream->Send(EncodeNotLeader(leader_address_)).IgnoreError();
     return 0;
   }
+  MUSTER_ASSIGN_OR_RETURN(const int protocol, AgreedProtocol(hello));
   if (nodes_.size() >= kMaxNodes && nodes_.count(hello.node()) == 0) {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxNodes, " nodes report"));
   }
   Node& node = nodes_[hello.node()];
   EndLocked(node, absl::UnavailableError("another agent of this node has attached"));
-  stream->Send(Welcome()).IgnoreError();
+  stream->Send(Welcome(protocol)).IgnoreError();
   node.stream = std::move(stream);
   node.attachment = next_attachment_++;
   node.news.attached = true;

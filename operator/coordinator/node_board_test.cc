@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/testing/manual_clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::control {
 namespace {
@@ -49,6 +51,27 @@ TEST_F(NodeBoardTest, AStandbyNamesTheLeader) {
   EXPECT_EQ(Attach("a", stream_), 0u);
   ASSERT_EQ(stream_->sent.size(), 1u);
   EXPECT_EQ(stream_->sent[0].not_leader().address(), "10.0.0.1:7443");
+  EXPECT_TRUE(board_.Nodes().empty());
+}
+
+TEST_F(NodeBoardTest, AnAgentOfTheFirstReleaseGetsTheFirstProtocol) {
+  board_.SetLeader();
+  Attach("a", stream_);
+  ASSERT_EQ(stream_->sent.size(), 1u);
+  EXPECT_EQ(stream_->sent[0].welcome().protocol(), v1alpha1::kFirstProtocol);
+}
+
+TEST_F(NodeBoardTest, AnAgentThatSpeaksNoProtocolOfTheOperatorIsRefusedWithBothNamed) {
+  board_.SetLeader();
+  v1alpha1::NodeHello hello;
+  hello.set_node("a");
+  hello.mutable_protocols()->set_oldest(v1alpha1::kNewestProtocol + 1);
+  hello.mutable_protocols()->set_newest(v1alpha1::kNewestProtocol + 2);
+  const auto id = board_.Attach(hello, stream_);
+  EXPECT_EQ(id.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(id.status().message(),
+              testing::AllOf(testing::HasSubstr("speaks protocols 2 to 3"),
+                             testing::HasSubstr("until the node agents are upgraded")));
   EXPECT_TRUE(board_.Nodes().empty());
 }
 

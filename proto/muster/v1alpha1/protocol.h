@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/protocol_range.pb.h"
 
 // How an agent and an operator of different releases agree on the protocol of their stream: the
 // agent's hello has the range that it speaks, and the operator answers with the newest version that
@@ -27,8 +27,9 @@ inline ProtocolRange OwnProtocols() {
   return range;
 }
 
-// Returns the range of an agent: the first protocol had no such field.
-inline ProtocolRange ProtocolsOf(const AgentHello& hello) {
+// Returns the range of an agent, of a worker or of a node: the first protocol had no such field.
+template <typename Hello>
+ProtocolRange ProtocolsOf(const Hello& hello) {
   if (hello.has_protocols()) return hello.protocols();
   ProtocolRange range;
   range.set_oldest(kFirstProtocol);
@@ -41,6 +42,16 @@ inline std::optional<int> AgreeOnProtocol(const ProtocolRange& a, const Protocol
   const int newest = std::min(a.newest(), b.newest());
   if (newest < std::max(a.oldest(), b.oldest())) return std::nullopt;
   return newest;
+}
+
+// Returns the protocol that an operator chose by Welcome.protocol: the first one had no such field.
+inline int ChosenProtocol(int welcome_protocol) {
+  return std::max(welcome_protocol, kFirstProtocol);
+}
+
+// Returns true if the programs of this tree speak `protocol`.
+inline bool IsSpoken(int protocol) {
+  return kOldestProtocol <= protocol && protocol <= kNewestProtocol;
 }
 
 // Returns "protocol N" or "protocols N to M".

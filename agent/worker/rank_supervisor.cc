@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/worker/client_socket.h"
+#include "agent/worker/error_file.h"
 #include "agent/worker/rank_log.h"
 #include "base/link_frame.h"
 #include "base/logging.h"
@@ -64,11 +65,12 @@ void NoteOutOfMemory(OomKills& kills, std::vector<Event>& events) {
 class RankSupervisor::Rank {
  public:
   Rank(int local_rank, RankLog::Options log, Files& files, ProcessLauncher& launcher,
-       std::string socket, const Clock& clock)
+       const std::string& folder, const Clock& clock)
       : local_rank_(local_rank),
         log_(std::move(log), files),
         launcher_(launcher),
-        socket_path_(std::move(socket)),
+        socket_path_(PathIn(folder, local_rank, ".sock")),
+        error_path_(PathIn(folder, local_rank, "-error.json")),
         socket_(clock) {}
   ~Rank() {
     if (process_ != nullptr) process_->SignalGroup(SIGKILL).IgnoreError();
@@ -84,6 +86,9 @@ class RankSupervisor::Rank {
   bool Owns(pid_t pid) const { return process_ != nullptr && process_->pid() == pid; }
 
  private:
+  static std::string PathIn(const std::string& folder, int local_rank, const char* end) {
+    return folder.empty() ? "" : JoinPath(folder, absl::StrCat("rank-", local_rank, end));
+  }
   void Flush();
   void ReadLink(std::vector<Event>* events);
   void LoseLink(std::vector<Event>* events, const absl::Status& why);
@@ -91,12 +96,15 @@ class RankSupervisor::Rank {
   void CollectEnd(std::vector<Event>* events);
 
   void OpenSocket(ProcessSpec& spec);
+  void OfferErrorFile(ProcessSpec& spec);
+  std::string TakeLastWords();
   void ReadSocket(std::vector<Event>* events);
 
   const int local_rank_;
   RankLog log_;
   ProcessLauncher& launcher_;
   const std::string socket_path_;  // empty: commands get no socket
+  const std::string error_path_;   // empty: commands get no error file
   ClientSocket socket_;
   std::unique_ptr<Process> process_;
   int generation_ = 0;
@@ -122,7 +130,10 @@ absl::Status RankSupervisor::Rank::Launch(int generation, const Program& program
   spec.cwd = program.cwd;
   spec.fds = {{output[1], STDOUT_FILENO}, {output[1], STDERR_FILENO}};
   if (program.link) spec.fds.push_back({link[1], kChildLinkFd});
-  if (!program.link) OpenSocket(spec);
+  if (!program.link) {
+    OpenSocket(spec);
+    OfferErrorFile(spec);
+  }
   spec.group = ProcessSpec::Group::kProcessGroup;
   spec.die_with_parent = true;
   absl::StatusOr<std::unique_ptr<Process>> process = launcher_.Launch(spec);
@@ -155,6 +166,22 @@ void RankSupervisor::Rank::OpenSocket(ProcessSpec& spec) {
     return;
   }
   spec.env.push_back(absl::StrCat("MUSTER_AGENT_SOCKET=", socket_path_));
+}
+
+// The file is made by the process, and only if it fails.
+void RankSupervisor::Rank::OfferErrorFile(ProcessSpec& spec) {
+  if (error_path_.empty()) return;
+  unlink(error_path_.c_str());
+  spec.env.push_back(absl::StrCat("TORCHELASTIC_ERROR_FILE=", error_path_));
+}
+
+// Returns the end of the log, and below it the exception that a command has left in its error file.
+std::string RankSupervisor::Rank::TakeLastWords() {
+  const std::string exception = error_path_.empty() ? "" : ReadErrorFile(error_path_);
+  if (exception.empty()) return log_.tail();
+  unlink(error_path_.c_str());
+  const bool whole_line = log_.tail().empty() || log_.tail().back() == '\n';
+  return absl::StrCat(log_.tail(), whole_line ? "" : "\n", exception, "\n");
 }
 
 void RankSupervisor::Rank::ReadSocket(std::vector<Event>* events) {
@@ -257,7 +284,7 @@ void RankSupervisor::Rank::CollectEnd(std::vector<Event>* events) {
   MUSTER_LOG(INFO, "rank ended", {"local_rank", local_rank_}, {"pid", process_->pid()},
              {"how", DescribeExit(status)});
   process_.reset();
-  events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, log_.tail(),
+  events->push_back(RankEnded{local_rank_, generation_, status.code, status.signal, TakeLastWords(),
                               /*out_of_memory=*/false});
 }
 
@@ -270,12 +297,8 @@ RankSupervisor::RankSupervisor(Options options, ProcessLauncher& launcher, Files
     }
     log.max_bytes = options.max_log_bytes;
     log.show = options.show;
-    std::string socket;
-    if (!options.socket_directory.empty()) {
-      socket = JoinPath(options.socket_directory, absl::StrCat("rank-", i, ".sock"));
-    }
-    ranks_.push_back(
-        std::make_unique<Rank>(i, std::move(log), files, launcher, std::move(socket), clock));
+    ranks_.push_back(std::make_unique<Rank>(i, std::move(log), files, launcher,
+                                            options.socket_directory, clock));
   }
 }
 

@@ -34,7 +34,7 @@ class RankSupervisor {
     std::string log_directory;
     size_t max_log_bytes = size_t{16} << 20;
     std::function<void(std::string_view)> show;
-    // A private folder for the sockets of commands; if empty, commands get none.
+    // A private folder for the sockets and error files of commands; if empty, commands get none.
     std::string socket_directory;
   };
   struct Program {
@@ -42,7 +42,8 @@ class RankSupervisor {
     std::vector<std::string> env;
     std::string cwd;
     // True for the built-in trainer, whose end of the link is descriptor 3. A command gets the path
-    // of a socket in MUSTER_AGENT_SOCKET instead, which it may use or not.
+    // of a socket in MUSTER_AGENT_SOCKET instead, and of a file for its exception in
+    // TORCHELASTIC_ERROR_FILE, which it may use or not.
     bool link = true;
     // The rank named in its log lines.
     int rank = 0;

@@ -324,6 +324,23 @@ TEST_F(WorkerAgentTest, AFailedCommandIsReportedAndItsCodeIsTheAgents) {
   EXPECT_EQ(WaitForExit(), 9);
 }
 
+// torch.distributed.elastic's @record writes such a file when the script's main function throws.
+TEST_F(WorkerAgentTest, TheExceptionInACommandsErrorFileIsItsLastWord) {
+  SetCommand(
+      "echo begins; echo '{\\\"message\\\":\\\"ValueError: no data\\\"}' > "
+      "$TORCHELASTIC_ERROR_FILE; exit 3");
+  StartAgent(1);
+  ASSERT_TRUE(coordinator_->Greet(1, spec_).has_value());
+  for (int round : {1, 2}) {
+    Prepare(1, round, 1);
+    ASSERT_TRUE(Wait(AgentMessage::kReady).has_value());
+    Go(1, round);
+    const auto exited = Wait(AgentMessage::kRankExited);
+    ASSERT_TRUE(exited.has_value());
+    EXPECT_EQ(exited->rank_exited().log_tail(), "begins\nValueError: no data\n");
+  }
+}
+
 // Regression: it kept its command for an orphanDeadline, beside the worker that had replaced it.
 TEST_F(WorkerAgentTest, ACommandWhoseWorkerWasReplacedIsKilledWhenTheAgentHearsOfIt) {
   SetCommand("trap '' TERM; while :; do sleep 0.1; done");

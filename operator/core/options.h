@@ -14,6 +14,8 @@ struct DecideOptions {
   absl::Duration unknown_window = absl::Seconds(10);
   // A pod whose agent has not attached is replaced after it was Running for this long.
   absl::Duration attach_deadline = absl::Minutes(2);
+  // The same while its node does not answer either (Ready is not True).
+  absl::Duration unready_attach_deadline = absl::Seconds(30);
   absl::Duration prepare_deadline = absl::Seconds(60);
   absl::Duration join_deadline = absl::Minutes(10);
   // Survivors wait this long for a replacement before the round shrinks (failurePolicy

@@ -159,6 +159,21 @@ TEST(ScenarioTest, ANewLeaderTakesNobodyForDeadWithinTheWindow) {
                          world.job.status.incarnations().begin()));
 }
 
+// Regression: after the leader's node had lost its power, the next leader waited two minutes for
+// the agents that were on it.
+TEST(ScenarioTest, ANewLeaderSoonGivesUpWorkersWhoseNodeDoesNotAnswerEither) {
+  SimWorld world(5);
+  RunToStep(world, 15);
+  world.DarkenNode(1);
+  world.ChangeLeader(/*zombie=*/false);
+  RunFor(world, absl::Seconds(25));
+  EXPECT_EQ(world.job.status.incarnations(1), 1) << "its agent may still attach";
+  RunFor(world, absl::Seconds(10));
+  EXPECT_EQ(world.job.status.incarnations(1), 2);
+  world.RunUntilEnded(absl::Minutes(2));
+  ExpectSucceeded(world);
+}
+
 TEST(ScenarioTest, AShortCutOfAStreamChangesNothing) {
   SimWorld world(6);
   RunToStep(world, 15);

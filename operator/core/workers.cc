@@ -12,6 +12,12 @@ constexpr absl::Duration kNoWait = absl::ZeroDuration();
 // The shortest wait while agents' messages are not being read, however little of a window is left.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(100);
 
+bool IsOnUnreadyNode(const PodView& pod) {
+  return std::any_of(
+      pod.node_conditions.begin(), pod.node_conditions.end(),
+      [](const ConditionView& c) { return c.type == "Ready" && c.status != "True"; });
+}
+
 void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOptions& options,
                  Worker& worker) {
   const PodView* pod = worker.pod;
@@ -51,8 +57,9 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
   if (worker.presence == Presence::kUnknown) return;
   const WorkerMemory* known = FindWorkerMemory(memory, worker.index);
   if (known == nullptr) return;
-  until_at(view.now, known->running_since + options.attach_deadline, Presence::kStarting,
-           Presence::kSilent);
+  const absl::Duration deadline =
+      IsOnUnreadyNode(*pod) ? options.unready_attach_deadline : options.attach_deadline;
+  until_at(view.now, known->running_since + deadline, Presence::kStarting, Presence::kSilent);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace muster::tests {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(4);
+constexpr absl::Duration kPatience = absl::Minutes(8);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
 std::unique_ptr<InstalledOperator>& Instance() {
@@ -181,11 +181,21 @@ Json InstalledOperator::Await(const kube::ResourceType& type, const std::string&
     if (absl::Now() > deadline) {
       ADD_FAILURE() << name << " was not as awaited:\n"
                     << object.dump(1) << "\n"
-                    << TryKubectl("describe trainingjobs,pods").out;
+                    << TryKubectl("describe trainingjobs,pods").out << OperatorsStory();
       return object;
     }
     absl::SleepFor(kLookAgain);
   }
+}
+
+std::string InstalledOperator::OperatorsStory() {
+  return shell_
+      ->Try(
+          "kubectl get pods,leases --namespace=muster-system --output=wide;"
+          " kubectl logs --namespace=muster-system --selector=app.kubernetes.io/name=muster "
+          "--prefix"
+          " --tail=100")
+      .out;
 }
 
 Json InstalledOperator::AwaitJob(const std::string& name,

@@ -76,6 +76,8 @@ class InstalledOperator {
   void ImportImages();
   void Install();
   void MakeVolume();
+  // Returns where the operator's replicas are, which one leads, and the ends of their logs.
+  std::string OperatorsStory();
   std::string InNamespace(const std::string& words) const;
   Json Await(const kube::ResourceType& type, const std::string& name,
              const std::function<bool(const Json&)>& done);

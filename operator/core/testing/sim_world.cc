@@ -303,6 +303,16 @@ void SimWorld::LoseNode(int index) {
   }
 }
 
+void SimWorld::DarkenNode(int index) {
+  for (auto& [name, pod] : pods_) {
+    if (pod.agent == nullptr || pod.agent.get() != FindAgent(index)) continue;
+    InterruptStep(*pod.agent);
+    pod.view.node_conditions = {{"Ready", "Unknown", "NodeStatusUnknown"}};
+    pod.agent.reset();
+    return;
+  }
+}
+
 void SimWorld::KillAgent() {
   for (auto& [name, pod] : pods_) {
     if (pod.agent == nullptr || !Pick(2)) continue;

@@ -49,6 +49,8 @@ class SimWorld {
   void EndWorker(int index, int exit_code, const std::string& reason);
   // The node of this worker is lost: the pod is marked, ends, and is removed.
   void LoseNode(int index);
+  // The same, before Kubernetes has evicted its pods.
+  void DarkenNode(int index);
   void CutStream(absl::Duration length);
   // A new leader takes over without memory. With `zombie`, the old one decides once more on its old
   // view.

@@ -120,7 +120,8 @@ def spread(seconds):
 
 
 def compared(what, ours, theirs, reach):
-    ratio = statistics.median(ours) / statistics.median(theirs)
+    # Runs of both sides follow each other, so a pair had about the same load.
+    ratio = statistics.median(a / b for a, b in zip(ours, theirs))
     return (what, spread(ours), spread(theirs), f"{ratio:.2f}", f"<= {reach}" if reach else "-", not reach or ratio <= reach)
 
 
@@ -145,7 +146,8 @@ def main():
     after = lambda side: [run.recovery - run.replacement for run in measured[side]]
     plane.table(
         f"{gangs.WORKERS} pods on 2 nodes with real kubelets, images present, nano model; median (least..most) of {RUNS}",
-        "the peer is an Indexed Job of torchrun; both save every 25 steps; it waits 10 s before it replaces a pod\n  a job of 64 ranks is played by simulated agents",
+        "the peer is an Indexed Job of torchrun, whose controller waits 10 s before it replaces a failed pod; both save every\n"
+        f"  25 steps; the job of {series['ranks']} ranks is played by simulated agents",
         [
             limited("operator's image, MB compressed", compressed(images, "operator"), 40),
             limited("worker agent's image, MB compressed", compressed(images, "agent"), 7),

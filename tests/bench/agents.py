@@ -66,13 +66,13 @@ class Swarm(plane.Program):
         return time.monotonic() - start
 
 
-def submit(agents):
-    workers = agents // JOBS
+def submit(agents, count=JOBS):
+    workers = agents // count
     jobs = [{
         "apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": f"job-{i}", "namespace": NAMESPACE},
         "spec": {"workers": {"count": workers}, "trainer": {
             "model": {"preset": "gpt2-nano"}, "data": {"uri": "/data/text"},
-            "train": {"steps": 1000000, "globalBatch": 8192, "microBatch": 1}}}} for i in range(JOBS)]
+            "train": {"steps": 1000000, "globalBatch": 8192, "microBatch": 1}}}} for i in range(count)]
     plane.run("kubectl", "apply", "--server-side", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs}))
 
 
@@ -153,4 +153,5 @@ def main():
         ])
 
 
-main()
+if __name__ == "__main__":
+    main()

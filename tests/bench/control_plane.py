@@ -132,6 +132,7 @@ def table(title, conditions, rows):
     """rows: (figure, ours, peer, ratio or value, reach, whether it holds)"""
     print(f"{title}\n  {conditions}")
     width = max(40, *(len(row[0]) + 1 for row in rows))
-    print(f"  {'figure':<{width}}{'muster':>18}{'peer':>16}{'ratio':>8}  reach")
+    left, right = (max(least, *(len(row[column]) + 2 for row in rows)) for column, least in ((1, 18), (2, 16)))
+    print(f"  {'figure':<{width}}{'muster':>{left}}{'peer':>{right}}{'ratio':>8}  reach")
     for figure, ours, theirs, ratio, reach, holds in rows:
-        print(f"  {figure:<{width}}{ours:>18}{theirs:>16}{ratio:>8}  {reach}{'' if holds else '  MISSED'}")
+        print(f"  {figure:<{width}}{ours:>{left}}{theirs:>{right}}{ratio:>8}  {reach}{'' if holds else '  MISSED'}")

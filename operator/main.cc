@@ -40,6 +40,7 @@
 #include "operator/kube/request_observer.h"
 #include "operator/kube/rest/rest_api.h"
 #include "operator/limits.h"
+#include "operator/notify/receivers.h"
 
 namespace muster::control {
 namespace {
@@ -72,6 +73,9 @@ absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
   MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
   OperatorOptions options = ToOperatorOptions(flags);
   options.throttle = &throttle;
+  if (!flags.alert_receivers.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(options.alert_receivers, LoadReceivers(flags.alert_receivers));
+  }
   // A former leader ends before anything else: its remaining work belongs to the next leader.
   options.on_lost = [](const absl::Status& why) {
     std::fprintf(stderr, "muster-operator: the lease was lost: %s\n",

@@ -58,7 +58,9 @@ absl::StatusOr<FromTrainer> ParseReport(const Json& report) {
   step.set_tokens(tokens);
   step.set_total_steps(total);
   step.set_loss(loss.value_or(std::numeric_limits<double>::quiet_NaN()));
-  step.set_applied(std::isfinite(step.loss()));
+  // A step that was reported without a loss was not skipped.
+  const bool has_loss = report.contains("loss");
+  step.set_applied(!has_loss || std::isfinite(step.loss()));
   if (validation) step.set_validation_loss(*validation);
   step.set_learning_rate(rate.value_or(0));
   step.set_gradient_norm(norm.value_or(0));

@@ -81,7 +81,7 @@ const ManifestCase kNamesAndTypes[] = {
      "job.yaml:6: spec.trainer: want an object, got the string \"x\"\n"
      "job.yaml:7: spec.other: unknown field; the fields here are workers, trainer, template, "
      "checkpoint, failurePolicy, elastic, suspend, activeDeadline, ttlSecondsAfterFinished, "
-     "successPolicy, managedBy, queue, priorityClassName and topology\n"},
+     "successPolicy, managedBy, queue, priorityClassName, topology and alerts\n"},
 };
 
 const ManifestCase kRanges[] = {

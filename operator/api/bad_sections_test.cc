@@ -107,6 +107,53 @@ const ManifestCase kFailurePolicy[] = {
 
 INSTANTIATE_TEST_SUITE_P(FailurePolicy, BadManifest, testing::ValuesIn(kFailurePolicy), CaseName);
 
+const ManifestCase kAlerts[] = {
+    {"AlertEmpty", "  checkpoint:", "  alerts: [{}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].kind: is required and missing; want LossNotFalling, LossSpike, "
+     "ThroughputDrop or Stalled\n"
+     "job.yaml:11: spec.alerts[0].name: is required and missing\n"},
+    {"AlertWithoutBlock",
+     "  checkpoint:", "  alerts: [{name: spike, kind: LossSpike}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].lossSpike: kind LossSpike needs lossSpike, which may be {}, and "
+     "only it has it\n"},
+    {"AlertWithBlockOfAnotherKind", "  checkpoint:",
+     "  alerts: [{name: a, kind: Stalled, stalled: {}, throughputDrop: {}}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].throughputDrop: kind ThroughputDrop needs throughputDrop, which "
+     "may be {}, and only it has it\n"},
+    {"AlertNamesTaken", "  checkpoint:",
+     "  alerts: [{name: a, kind: Stalled, stalled: {}}, {name: a, kind: LossSpike, lossSpike: "
+     "{}}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[1]: \"a\" is listed twice\n"},
+    {"AlertNameNoLabel",
+     "  checkpoint:", "  alerts: [{name: A b, kind: Stalled, stalled: {}}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].name: want text like ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$, got the "
+     "string \"A b\"\n"},
+    {"AlertReceiverIsUrl", "  checkpoint:",
+     "  alerts: [{name: a, kind: Stalled, stalled: {}, receiver: \"http://x\"}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].receiver: want text like ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$, got "
+     "the string \"http://x\"\n"},
+    {"AlertWithoutEvaluations", "  checkpoint:",
+     "  alerts: [{name: a, kind: LossNotFalling, lossNotFalling: {evaluations: 0}}]\n  "
+     "checkpoint:",
+     "job.yaml:11: spec.alerts[0].lossNotFalling.evaluations: is 0; want 1 to 1000\n"},
+    {"AlertFactorOfSpikeTooSmall", "  checkpoint:",
+     "  alerts: [{name: a, kind: LossSpike, lossSpike: {factor: 1}}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].lossSpike.factor: is 1; want more than 1 and at most 1000000\n"},
+    {"AlertFactorOfDropTooLarge", "  checkpoint:",
+     "  alerts: [{name: a, kind: ThroughputDrop, throughputDrop: {factor: 1}}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].throughputDrop.factor: is 1; want more than 0 and less than "
+     "1\n"},
+    {"AlertForIsNoDuration",
+     "  checkpoint:", "  alerts: [{name: a, kind: Stalled, stalled: {for: 0s}}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].stalled.for: the string \"0s\" is not a positive duration; want "
+     "one like 90s, 10m or 1h30m\n"},
+    {"AlertActionUnknown", "  checkpoint:",
+     "  alerts: [{name: a, kind: Stalled, stalled: {}, action: Stop}]\n  checkpoint:",
+     "job.yaml:11: spec.alerts[0].action: want Notify or Suspend, got the string \"Stop\"\n"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Alerts, BadManifest, testing::ValuesIn(kAlerts), CaseName);
+
 const ManifestCase kTopology[] = {
     {"LevelWithBlank", "  checkpoint:", "  topology: {require: top rack}\n  checkpoint:",
      "job.yaml:11: spec.topology.require: want text like "

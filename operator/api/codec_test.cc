@@ -82,7 +82,8 @@ TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
           {"status.phase",
            "unknown field; the fields here are conditions, observedGeneration, term, round, "
            "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
-           "completionTime, selector, state, placement, preemption, activeSeconds and activeSince"},
+           "completionTime, selector, state, placement, preemption, activeSeconds, activeSince "
+           "and alerts"},
       }));
 }
 

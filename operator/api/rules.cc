@@ -17,6 +17,7 @@
 namespace muster::control {
 namespace {
 
+using v1alpha1::AlertRule;
 using v1alpha1::CheckpointInterval;
 using v1alpha1::DataSpec;
 using v1alpha1::ExitCodeMatch;
@@ -279,6 +280,22 @@ Broken RangeOrder(const ExitCodeRange& range) {
                 absl::StrCat("here ", range.first(), " and ", range.last()));
 }
 
+Broken AlertLossNotFalling(const AlertRule& rule) {
+  return Unless((rule.kind() == "LossNotFalling") == rule.has_loss_not_falling());
+}
+
+Broken AlertLossSpike(const AlertRule& rule) {
+  return Unless((rule.kind() == "LossSpike") == rule.has_loss_spike());
+}
+
+Broken AlertThroughputDrop(const AlertRule& rule) {
+  return Unless((rule.kind() == "ThroughputDrop") == rule.has_throughput_drop());
+}
+
+Broken AlertStalled(const AlertRule& rule) {
+  return Unless((rule.kind() == "Stalled") == rule.has_stalled());
+}
+
 template <class M, Broken (*check)(const M&)>
 Broken Typed(const google::protobuf::Message& message) {
   const M* typed = google::protobuf::DynamicCastToGenerated<M>(&message);
@@ -327,6 +344,10 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"log-pattern-compiles", Typed<FailureRule, LogPatternCompiles>},
       {"exit-codes-given", Typed<ExitCodeMatch, ExitCodesGiven>},
       {"range-order", Typed<ExitCodeRange, RangeOrder>},
+      {"alert-loss-not-falling", Typed<AlertRule, AlertLossNotFalling>},
+      {"alert-loss-spike", Typed<AlertRule, AlertLossSpike>},
+      {"alert-throughput-drop", Typed<AlertRule, AlertThroughputDrop>},
+      {"alert-stalled", Typed<AlertRule, AlertStalled>},
   };
   return checks;
 }

@@ -1,41 +1,15 @@
 #include "operator/api/training_queue.h"
 
-#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "base/json_fields.h"
 #include "operator/api/defaults.h"
 #include "operator/api/validation.h"
 
 namespace muster::control {
-namespace {
-
-// Makes an API server's check of a list with a key field: no two items may have the same key.
-template <typename Items, typename Key>
-void RefuseTwice(const Items& items, const std::string& path, Key key, FieldErrors& errors) {
-  std::set<std::string> seen;
-  for (int i = 0; i < items.size(); ++i) {
-    if (seen.insert(key(items[i])).second) continue;
-    errors.push_back({ItemPath(path, i), absl::StrCat("\"", key(items[i]), "\" is listed twice")});
-  }
-}
-
-void RefuseTwice(const v1alpha1::TrainingQueueSpec& spec, FieldErrors& errors) {
-  const auto resource = [](const auto& item) { return item.resource(); };
-  RefuseTwice(spec.quotas(), "spec.quotas", resource, errors);
-  RefuseTwice(
-      spec.namespace_limits(), "spec.namespaceLimits",
-      [](const auto& item) { return item.namespace_(); }, errors);
-  for (int i = 0; i < spec.namespace_limits_size(); ++i) {
-    RefuseTwice(spec.namespace_limits(i).limits(),
-                FieldPath(ItemPath("spec.namespaceLimits", i), "limits"), resource, errors);
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, TrainingQueue& queue) {
   if (!json.is_object() || !json.contains("metadata") || !json["metadata"].is_object()) {
@@ -58,7 +32,6 @@ FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, Trainin
   DefaultFromSchema(message);
   FieldErrors wrong = Validate(message, "", errors);
   errors.insert(errors.end(), wrong.begin(), wrong.end());
-  RefuseTwice(message.spec(), errors);
   queue.spec = std::move(*message.mutable_spec());
   queue.status = std::move(*message.mutable_status());
   return errors;

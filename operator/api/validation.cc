@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,21 @@ class FieldValidator {
       } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
         CheckNumber(reflection.GetRepeatedInt32(message, &field, i), schema, ItemPath(path, i));
       }
+    }
+    if (!schema.list_map_key().empty()) CheckKeys(message, field, path);
+  }
+
+  // Makes an API server's check of a list with a key field: no two items may have the same key.
+  void CheckKeys(const Message& message, const FieldDescriptor& field, const std::string& path) {
+    const std::string& key = SchemaOf(field).list_map_key();
+    std::set<std::string> seen;
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+      const Message& item = message.GetReflection()->GetRepeatedMessage(message, &field, i);
+      const FieldDescriptor* name = item.GetDescriptor()->FindFieldByCamelcaseName(key);
+      if (name == nullptr || !item.GetReflection()->HasField(item, name)) continue;
+      const std::string value = item.GetReflection()->GetString(item, name);
+      if (seen.insert(value).second) continue;
+      Add(ItemPath(path, i), absl::StrCat("\"", value, "\" is listed twice"));
     }
   }
 

@@ -102,7 +102,7 @@ TEST(ValidateFields, ChecksStatus) {
   status.mutable_failures()->set_evidence(std::string(8193, 'x'));
   for (int i = 0; i < 33; ++i) {
     v1alpha1::Condition* condition = status.add_conditions();
-    condition->set_type("T");
+    condition->set_type("T" + std::to_string(i));
     condition->set_status("True");
   }
   status.mutable_conditions(2)->clear_status();

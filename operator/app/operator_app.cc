@@ -22,6 +22,9 @@
 #include "operator/app/operator_servers.h"
 #include "operator/app/replica.h"
 #include "operator/kube/cache/reflector.h"
+#include "operator/notify/http_sender.h"
+#include "operator/notify/notifier.h"
+#include "operator/notify/receivers.h"
 #include "operator/reconcile/fan_out.h"
 #include "operator/scheduler/record/decision_recorder.h"
 #include "operator/scheduler/record/decision_ring.h"
@@ -44,10 +47,13 @@ std::unique_ptr<DecisionRecorder> RecorderFor(const OperatorOptions& options) {
       DecisionRing(PrivateFileSystem(), options.decision_log_dir));
 }
 
-ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
+ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out, Notifier& notifier,
                          DecisionRecorder* recorder) {
   ReplicaOptions replica;
   replica.fan_out = &fan_out;
+  replica.notifier = &notifier;
+  replica.decide.alert_interval = options.alert_interval;
+  replica.decide.alert_receivers = ReceiverNames(options.alert_receivers);
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
   if (options.job_network_policies) replica.policy_namespace = options.operator_namespace;
@@ -81,7 +87,9 @@ class OperatorApp::Impl {
         lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
         recorder_(RecorderFor(options_)),
-        replica_(api, clock, lease_clock_, ToReplica(options_, fan_out_, recorder_.get())),
+        notifier_(options_.alert_receivers, alert_sender_, clock),
+        replica_(api, clock, lease_clock_,
+                 ToReplica(options_, fan_out_, notifier_, recorder_.get())),
         servers_(replica_, clock, options_) {
     replica_.OnWork([this] { WakeScheduler(); });
     if (options_.throttle != nullptr) options_.throttle->ConnectTo(&replica_.metrics());
@@ -113,6 +121,8 @@ class OperatorApp::Impl {
   const OperatorOptions options_;
   ThreadFanOut fan_out_{kCreateHelpers};
   const std::unique_ptr<DecisionRecorder> recorder_;  // null if decisions are not kept
+  HttpSender alert_sender_;
+  Notifier notifier_;
   Replica replica_;
   OperatorServers servers_;
 
@@ -248,6 +258,12 @@ void OperatorApp::Impl::StartWorkers() {
     while (replica_.events().WaitAndRun()) {
     }
   });
+  for (size_t i = 0; i < notifier_.receivers(); ++i) {
+    workers_.emplace_back([this, i] {
+      while (notifier_.WaitAndRun(i)) {
+      }
+    });
+  }
   workers_.emplace_back([this] { Schedule(); });
   workers_.emplace_back([this] { TellQueues(); });
   if (recorder_ != nullptr) {
@@ -271,6 +287,7 @@ void OperatorApp::Impl::Stop() {
   if (stopping_.exchange(true)) return;
   replica_.queue().Shutdown();
   replica_.pod_writer().Shutdown();
+  notifier_.Shutdown();
   if (recorder_ != nullptr) recorder_->Shutdown();
   Wake();
   for (std::thread& thread : workers_) thread.join();

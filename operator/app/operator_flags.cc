@@ -77,6 +77,8 @@ const char kOperatorUsage[] =
     "  --queue-aging     default 1m; a waiting job's priority rises by one after each\n"
     "  --defragment      true: jobs that are cheap to move make room for large ones; default "
     "false\n"
+    "  --alert-receivers a file with the receivers that alert rules of jobs may name; default "
+    "none\n"
     "  --decision-log-dir where the input of each decision is kept, at most 256 MiB, for\n"
     "                    muster replay; default FOLDER/decisions with --state-dir, else none\n"
     "  --log-format      text or json; default text\n";
@@ -253,6 +255,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"queue-half-life", Time(flags.queue_half_life)},
           {"queue-aging", Time(flags.queue_aging)},
           {"defragment", Bool(flags.defragment)},
+          {"alert-receivers", Text(flags.alert_receivers)},
           {"decision-log-dir", Text(flags.decision_log_dir)},
           {"log-format", OneOf(flags.log_json, "text", "json")}};
 }

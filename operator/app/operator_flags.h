@@ -60,6 +60,7 @@ struct OperatorFlags {
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
+  std::string alert_receivers;   // a file; empty: there are none
   std::string decision_log_dir;  // empty: decisions are not kept
   bool log_json = false;
 };

@@ -16,6 +16,7 @@
 #include "operator/core/options.h"
 #include "operator/kube/lease.h"
 #include "operator/nodes/node_agent_account.h"
+#include "operator/notify/receivers.h"
 #include "operator/placement/ring_model.h"
 
 namespace muster::control {
@@ -71,6 +72,10 @@ struct OperatorOptions {
   // Limits how long workers run without an operator if their job sets no limit; absent: 6 hours
   // with a trainer, else forever.
   std::optional<absl::Duration> orphan_deadline;
+  // Alert rules of a job that runs are evaluated at least this often.
+  absl::Duration alert_interval = DecideOptions().alert_interval;
+  // The receivers that alert rules of jobs may name.
+  std::vector<Receiver> alert_receivers;
   // Directory for the inputs of scheduler decisions, for muster replay; at most 256 MiB. Empty:
   // none.
   std::string decision_log_dir;

@@ -67,6 +67,7 @@ void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
                         progress_, *executor_,    events_,       scheduler_.verdicts()};
   deps.nodes = &watch_.nodes();
   deps.observer = &metrics_;
+  deps.notifier = options_.notifier;
   controller_ = std::make_unique<Controller>(deps, options_.decide);
   if (!options_.election) return;
   kube::LeaseConfig config = *options_.election;

@@ -24,6 +24,7 @@
 #include "operator/kube/wrap/observed_api.h"
 #include "operator/metrics/metrics.h"
 #include "operator/nodes/node_writer.h"
+#include "operator/notify/notifier.h"
 #include "operator/objects/caches.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/objects/object_warnings.h"
@@ -56,6 +57,8 @@ struct ReplicaOptions {
   std::string policy_namespace;
   // Creates a job's pods, several at a time; must outlive the replica. If null, one by one.
   FanOut* fan_out = nullptr;
+  // Tells people about alerts of jobs; must outlive the replica. If null, nobody is told.
+  Notifier* notifier = nullptr;
   DecideOptions decide;
   SchedulerOptions scheduler;
   // Events are sent by the caller of events().WaitAndRun() if true, else by the recording thread.

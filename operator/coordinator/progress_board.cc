@@ -1,6 +1,7 @@
 #include "operator/coordinator/progress_board.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -21,20 +22,47 @@ void AddTimes(const v1alpha1::PhaseTimes& from, v1alpha1::PhaseTimes& to) {
   to.set_other(to.other() + from.other());
 }
 
+TrainedStep ToTrainedStep(const v1alpha1::StepReport& report) {
+  TrainedStep step;
+  step.step = report.version().step();
+  // A step without a loss counts as applied.
+  if (!std::isnan(report.loss()) || !report.applied()) step.loss = report.loss();
+  step.tokens = report.tokens();
+  step.finished_at_us = report.finished_at_us();
+  return step;
+}
+
 }  // namespace
 
 void ProgressBoard::RewindTo(Job& job, int64_t step) {
   while (!job.recent.empty() && job.recent.back().version().step() >= step) job.recent.pop_back();
   while (!job.curve.empty() && job.curve.back().step >= step) job.curve.pop_back();
+  while (!job.validations.empty() && job.validations.back().step >= step) {
+    job.validations.pop_back();
+  }
+  // The step of the lowest loss before these is not known, so it may be one that was taken back.
+  if (job.validations.empty()) job.best_validation_before.reset();
+}
+
+void ProgressBoard::AddValidation(Job& job, const v1alpha1::StepReport& step) {
+  if (!step.has_validation_loss()) return;
+  job.validations.push_back({step.version().step(), step.validation_loss()});
+  if (job.validations.size() <= TrainingHistory::kValidations) return;
+  const double oldest = job.validations.front().loss;
+  job.validations.pop_front();
+  if (!std::isfinite(oldest)) return;
+  job.best_validation_before = std::min(job.best_validation_before.value_or(oldest), oldest);
 }
 
 void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
   job.recent.push_back(step);
   if (job.recent.size() > kRecentSteps) job.recent.pop_front();
+  AddValidation(job, step);
   ProgressSnapshot& snapshot = job.snapshot;
   snapshot.last_step = step;
   if (step.has_validation_loss()) snapshot.validation_loss = step.validation_loss();
-  if (step.applied() && (!snapshot.best_loss || step.loss() < *snapshot.best_loss)) {
+  if (step.applied() && std::isfinite(step.loss()) &&
+      (!snapshot.best_loss || step.loss() < *snapshot.best_loss)) {
     snapshot.best_loss = step.loss();
   }
   AddTimes(step.times(), snapshot.times);
@@ -135,6 +163,30 @@ std::vector<v1alpha1::StepReport> ProgressBoard::StepsSince(const std::string& j
   return steps;
 }
 
+TrainingHistory ProgressBoard::History(const std::string& job_uid, int64_t round,
+                                       int64_t after_step) const {
+  MutexLock lock(mu_);
+  TrainingHistory history;
+  const auto it = jobs_.find(job_uid);
+  if (it == jobs_.end()) return history;
+  const Job& job = it->second;
+  history.round = job.round;
+  history.first_step = job.speed_from;
+  const int64_t seen = round == job.round ? after_step : job.speed_from - 1;
+  const auto from = std::upper_bound(
+      job.recent.begin(), job.recent.end(), seen,
+      [](int64_t after, const auto& step) { return after < step.version().step(); });
+  const auto before = std::min<size_t>(static_cast<size_t>(from - job.recent.begin()),
+                                       TrainingHistory::kStepsBefore);
+  history.steps.reserve(before + static_cast<size_t>(job.recent.end() - from));
+  for (auto step = from - static_cast<std::ptrdiff_t>(before); step != job.recent.end(); ++step) {
+    history.steps.push_back(ToTrainedStep(*step));
+  }
+  history.validations.assign(job.validations.begin(), job.validations.end());
+  history.best_before = job.best_validation_before;
+  return history;
+}
+
 std::vector<CurvePoint> ProgressBoard::Curve(const std::string& job_uid) const {
   MutexLock lock(mu_);
   const auto it = jobs_.find(job_uid);
@@ -147,6 +199,7 @@ void ProgressBoard::Settle(const std::string& job_uid) {
   if (it == jobs_.end()) return;
   Job& job = it->second;
   std::deque<v1alpha1::StepReport>().swap(job.recent);
+  std::deque<ValidationPoint>().swap(job.validations);
   const size_t stride = (job.curve.size() + kSettledPoints - 1) / kSettledPoints;
   std::vector<CurvePoint> thinned;
   thinned.reserve(std::min(job.curve.size(), kSettledPoints));

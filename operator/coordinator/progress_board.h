@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "operator/alerts/training_history.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
@@ -52,6 +53,9 @@ class ProgressBoard {
   // Returns the steps after `after_step`, oldest first, at most `limit` of those still remembered.
   std::vector<v1alpha1::StepReport> StepsSince(const std::string& job_uid, int64_t after_step,
                                                size_t limit) const;
+  // Returns the part of the record that alert rules need. Its steps are those after `after_step` if
+  // `round` is still the newest one, else those of the newest round.
+  TrainingHistory History(const std::string& job_uid, int64_t round, int64_t after_step) const;
   // Returns the whole run, thinned to at most kCurvePoints points.
   std::vector<CurvePoint> Curve(const std::string& job_uid) const;
 
@@ -65,12 +69,15 @@ class ProgressBoard {
     int64_t round = 0;
     int64_t speed_from = 0;  // the first step of `round`
     std::deque<v1alpha1::StepReport> recent;
+    std::deque<ValidationPoint> validations;       // at most TrainingHistory::kValidations
+    std::optional<double> best_validation_before;  // the lowest of those that are not kept
     std::vector<CurvePoint> curve;
     int64_t curve_stride = 1;
     ProgressSnapshot snapshot;
   };
 
   static void RewindTo(Job& job, int64_t step);
+  static void AddValidation(Job& job, const v1alpha1::StepReport& step);
   static void AddStep(Job& job, const v1alpha1::StepReport& step);
   static void UpdateSpeed(Job& job);
 

@@ -1,5 +1,9 @@
 #include "operator/coordinator/progress_board.h"
 
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace muster::control {
@@ -50,6 +54,66 @@ TEST(ProgressBoardTest, StepsSentAgainCountOnce) {
   board.RecordSteps("uid", Steps(1, 6, 12));
   EXPECT_EQ(board.Snapshot("uid").steps_seen, 12);
   EXPECT_EQ(board.StepsSince("uid", 0, 100).size(), 12u);
+}
+
+std::vector<int64_t> StepNumbers(const TrainingHistory& history) {
+  std::vector<int64_t> numbers;
+  for (const TrainedStep& step : history.steps) numbers.push_back(step.step);
+  return numbers;
+}
+
+TEST(ProgressBoardTest, TheHistoryHasTheNewStepsAndThoseBeforeThem) {
+  ProgressBoard board;
+  board.RecordSteps("uid", Steps(1, 1, 300));
+  TrainingHistory history = board.History("uid", 1, 295);
+  ASSERT_EQ(history.steps.size(), TrainingHistory::kStepsBefore + 5);
+  EXPECT_EQ(history.steps.front().step, 196);
+  EXPECT_EQ(history.steps.back().step, 300);
+  EXPECT_EQ(*history.steps.back().loss, 1.0 / 300);
+  EXPECT_EQ(history.steps.back().tokens, 1000);
+  // The next round repeats some steps: they are new again, and the old ones are gone.
+  board.RecordSteps("uid", Steps(2, 3, 4));
+  history = board.History("uid", 1, 300);
+  EXPECT_EQ(history.round, 2);
+  EXPECT_EQ(history.first_step, 3);
+  EXPECT_EQ(StepNumbers(history), (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(board.History("other", 1, 0).steps.empty());
+}
+
+TEST(ProgressBoardTest, TheHistoryTellsALossThatIsNotFiniteFromNone) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports = Steps(1, 1, 2);
+  for (auto& step : *reports.mutable_steps()) step.set_loss(std::nan(""));
+  reports.mutable_steps(0)->set_applied(false);
+  board.RecordSteps("uid", reports);
+  const TrainingHistory history = board.History("uid", 0, 0);
+  ASSERT_EQ(history.steps.size(), 2u);
+  ASSERT_TRUE(history.steps[0].loss.has_value());
+  EXPECT_TRUE(std::isnan(*history.steps[0].loss));
+  EXPECT_FALSE(history.steps[1].loss.has_value());
+  EXPECT_FALSE(board.Snapshot("uid").best_loss.has_value());
+}
+
+TEST(ProgressBoardTest, ValidationsAreBoundedAndTakenBackWithTheirSteps) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports =
+      Steps(1, 1, static_cast<int64_t>(TrainingHistory::kValidations) + 2);
+  for (auto& step : *reports.mutable_steps()) {
+    step.set_validation_loss(static_cast<double>(step.version().step()));
+  }
+  board.RecordSteps("uid", reports);
+  TrainingHistory history = board.History("uid", 0, 0);
+  ASSERT_EQ(history.validations.size(), TrainingHistory::kValidations);
+  EXPECT_EQ(history.validations.front().step, 3);
+  EXPECT_EQ(history.best_before, 1.0);
+  board.RecordSteps("uid", Steps(2, 10, 10));
+  history = board.History("uid", 0, 0);
+  EXPECT_EQ(history.validations.back().step, 9);
+  EXPECT_EQ(history.best_before, 1.0);
+  board.RecordSteps("uid", Steps(3, 1, 1));
+  history = board.History("uid", 0, 0);
+  EXPECT_TRUE(history.validations.empty());
+  EXPECT_FALSE(history.best_before.has_value()) << "it may be of a step that was taken back";
 }
 
 TEST(ProgressBoardTest, ANewRoundTakesBackTheStepsItRedoes) {

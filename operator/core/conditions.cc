@@ -14,7 +14,7 @@ constexpr size_t kMaxMessage = 1024;
 template <typename Enum, size_t N>
 using Table = std::array<std::pair<Enum, const char*>, N>;
 
-constexpr Table<ConditionType, 9> kConditionTypes = {{
+constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kAdmitted, "Admitted"},
     {ConditionType::kScheduled, "Scheduled"},
     {ConditionType::kRunning, "Running"},
@@ -22,11 +22,12 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kDegraded, "Degraded"},
     {ConditionType::kSuspended, "Suspended"},
     {ConditionType::kPreempted, "Preempted"},
+    {ConditionType::kAlertFiring, "AlertFiring"},
     {ConditionType::kSucceeded, "Succeeded"},
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 60> kReasons = {{
+constexpr Table<Reason, 67> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -75,6 +76,13 @@ constexpr Table<Reason, 60> kReasons = {{
     {Reason::kPriority, "Priority"},
     {Reason::kDefragmented, "Defragmented"},
     {Reason::kRunsAgain, "RunsAgain"},
+    {Reason::kLossNotFalling, "LossNotFalling"},
+    {Reason::kLossSpike, "LossSpike"},
+    {Reason::kThroughputDrop, "ThroughputDrop"},
+    {Reason::kStalled, "Stalled"},
+    {Reason::kNoAlert, "NoAlert"},
+    {Reason::kAlertResolved, "AlertResolved"},
+    {Reason::kSuspendedByAlert, "SuspendedByAlert"},
     {Reason::kTrainingFinished, "TrainingFinished"},
     {Reason::kTooManyFailures, "TooManyFailures"},
     {Reason::kIdenticalFailures, "IdenticalFailures"},

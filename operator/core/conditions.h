@@ -21,6 +21,7 @@ enum class ConditionType {
   kDegraded,
   kSuspended,
   kPreempted,
+  kAlertFiring,
   kSucceeded,
   kFailed,
 };
@@ -81,6 +82,14 @@ enum class Reason {
   kPriority,
   kDefragmented,
   kRunsAgain,
+  // AlertFiring
+  kLossNotFalling,
+  kLossSpike,
+  kThroughputDrop,
+  kStalled,
+  kNoAlert,
+  kAlertResolved,
+  kSuspendedByAlert,
   // Succeeded, Failed
   kTrainingFinished,
   kTooManyFailures,

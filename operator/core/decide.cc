@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/active_time.h"
 #include "operator/core/admission.h"
+#include "operator/core/alerts.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/conditions.h"
 #include "operator/core/deletion.h"
@@ -87,6 +88,7 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
     policy(draft);
     if (draft.done) break;
   }
+  WatchAlerts(draft);
   StoreFailures(draft);
   KeepNotices(draft);
   KeepActiveTime(draft);

@@ -2,6 +2,8 @@
 #define MUSTER_OPERATOR_CORE_OPTIONS_H_
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/backoff.h"
@@ -32,6 +34,10 @@ struct DecideOptions {
   absl::Duration status_write_delay = absl::Seconds(1);
   // The default of elastic.orphanDeadline. Absent: 6 hours with `trainer`, else never.
   std::optional<absl::Duration> orphan_deadline;
+  // Alert rules of a running job are evaluated at least this often.
+  absl::Duration alert_interval = absl::Seconds(10);
+  // The names of the receivers that alert rules may name.
+  std::vector<std::string> alert_receivers;
   // A round of a job without `trainer`, which reports no steps, counts as progress after this long.
   absl::Duration command_progress_after = absl::Seconds(30);
   // Once a round of such a job was Active for this long, the next failure is no repetition of the

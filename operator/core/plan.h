@@ -18,7 +18,7 @@
 
 // The result of Decide(): everything that is to be done. The executor carries it out in this order,
 // each step only if the one before it succeeded:
-//   1. deletes and creates of pods, finalizers   (each safe to repeat: uid, derived name)
+//   1. deletes and creates of pods, finalizers, spec.suspend   (each safe to repeat)
 //   2. the ONE status write, if write_status     (resourceVersion checked)
 //   3. memory = plan.memory                      (the shell keeps it per job)
 //   4. orders to agents, in order                (never before 2, which is their write-ahead)
@@ -102,6 +102,7 @@ struct Plan {
   std::vector<CreatePod> creates;
   std::vector<std::string> add_finalizers;
   std::vector<std::string> remove_finalizers;
+  bool suspend = false;  // set spec.suspend, because an alert rule says so
   v1alpha1::TrainingJobStatus status;
   bool write_status = false;         // status differs from the view's, and is not held back
   bool writes_progress = false;      // the write uses the job's turn to write progress

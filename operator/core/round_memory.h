@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/alerts/job_alerts.h"
 #include "operator/core/conditions.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
@@ -140,6 +141,7 @@ struct RoundMemory {
   std::string broken_sentence;
 
   StopMemory stop;
+  AlertMemory alerts;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See
   // status_write_policy.h.

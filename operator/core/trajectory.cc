@@ -76,6 +76,7 @@ constexpr Field kFields[] = {
     {"managedBy", false},
     {"queue", false},
     {"priorityClassName", false},
+    {"alerts", false},
 };
 
 bool IsLeftOut(const std::string& path) {

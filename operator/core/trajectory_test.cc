@@ -73,6 +73,7 @@ void Set(Message& message, const std::string& path) {
   const auto* reflection = message.GetReflection();
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_MESSAGE: {
+      if (field->is_repeated()) return (void)reflection->AddMessage(&message, field);
       Message* inner = reflection->MutableMessage(&message, field);
       if (dot != std::string::npos) Set(*inner, path.substr(dot + 1));
       return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/alerts/training_history.h"
 #include "operator/core/round_stamp.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
@@ -210,6 +211,7 @@ struct JobView {
   // Monotonic: from this time on the status may be written for progress alone, which bounds the
   // writes of all jobs together. InfiniteFuture: ask for a turn (Plan::wants_progress_slot).
   absl::Time progress_slot = absl::InfinitePast();
+  TrainingHistory history;  // empty for a job without alert rules
   CheckpointView checkpoint;
   PlacementView placement;
   // The reason why the API server does not store what the status must hold; empty if it does.

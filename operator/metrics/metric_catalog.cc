@@ -222,6 +222,11 @@ void AddJobState(Catalog& all) {
                               MetricType::Gauge,
                               {"training_job", "state"},
                               "Workers that the job should have: desired; that it has: ready."});
+  set(MetricId::kJobAlertFiring,
+      {"muster_job_alert_firing",
+       MetricType::Gauge,
+       {"training_job", "alert"},
+       "1 while an alert rule of the job's spec fires, else 0, of the same jobs."});
 }
 
 void AddJobs(Catalog& all) {

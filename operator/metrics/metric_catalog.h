@@ -66,6 +66,7 @@ enum class MetricId {
   kJobRounds,
   kJobFailures,
   kJobWorkers,
+  kJobAlertFiring,
   kJobsUnplaced,
   kPlacementScore,
   kJobsWithoutSeries,

@@ -15,6 +15,7 @@
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/kube/object_meta.h"
+#include "operator/reconcile/alerts_by_receiver.h"
 #include "operator/reconcile/read_your_writes.h"
 
 namespace muster::control {
@@ -71,6 +72,10 @@ void Controller::Forget(const std::string& key) {
   deps_.registry.Unregister(gone.uid);
   deps_.progress.Forget(gone.uid);
   deps_.events.Forget(gone.uid);
+  if (gone.alerted) {
+    const kube::ObjectKey job = ParseKey(key);
+    deps_.notifier->Set({job.name_space, job.name, gone.uid}, {});
+  }
   MUSTER_LOG(INFO, "job is gone", {"job", key}, {"uid", gone.uid});
 }
 
@@ -155,6 +160,15 @@ void Controller::NoteNode(PodView& pod) const {
   }
 }
 
+void Controller::ShowProgress(const State& state, JobView& view) const {
+  const ProgressSnapshot progress = deps_.progress.Snapshot(view.job.uid);
+  view.progress = ToProgressView(progress);
+  view.checkpoint = ToCheckpointView(progress);
+  if (view.spec.alerts().empty()) return;
+  const AlertMemory& seen = state.memory.alerts;
+  view.history = deps_.progress.History(view.job.uid, seen.round, seen.step);
+}
+
 JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   if (!state.validated || state.validated_generation != job.generation) {
     state.validated = ValidateSpec(job.spec);
@@ -175,9 +189,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
                 [&](const std::string& uid) { return still_there.count(uid) == 0; });
   deps_.registry.VisitAgents(
       job.uid, [&](const AgentState& agent) { view.agents.push_back(ToAgentView(agent)); });
-  const ProgressSnapshot progress = deps_.progress.Snapshot(job.uid);
-  view.progress = ToProgressView(progress);
-  view.checkpoint = ToCheckpointView(progress);
+  ShowProgress(state, view);
   view.placement = deps_.verdicts.Of(job.uid);
   view.leader_term = state.term;
   view.leading_since = leading_since();
@@ -303,6 +315,14 @@ void Controller::Settle(State& state, const JobView& view, ReconcileResult& next
   deps_.progress.Settle(state.uid);
 }
 
+void Controller::Notify(State& state, const JobView& view,
+                        const v1alpha1::TrainingJobStatus& status) {
+  if (deps_.notifier == nullptr || (status.alerts().empty() && !state.alerted)) return;
+  state.alerted = !status.alerts().empty();
+  deps_.notifier->Set({view.job.ns, view.job.name, view.job.uid},
+                      AlertsByReceiver(view.spec, status));
+}
+
 absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, const TrainingJob& job,
                                                      State& state) {
   const int64_t reconcile = ++reconciles_;
@@ -328,6 +348,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   // Failures since the last active round are kept: late reports of the round that broke still
   // count.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
+  Notify(state, view, plan.status);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
   ReconcileResult next = NextLook(state, view.now, plan);
   Settle(state, view, next);

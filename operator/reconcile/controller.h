@@ -18,6 +18,7 @@
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/options.h"
 #include "operator/core/round_memory.h"
+#include "operator/notify/notifier.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/objects/verdicts.h"
 #include "operator/reconcile/controller_observer.h"
@@ -66,6 +67,7 @@ class Controller {
     EventRecorder& events;
     const Verdicts& verdicts;
     ControllerObserver* observer = nullptr;
+    Notifier* notifier = nullptr;      // null: nobody is told about alerts of jobs
     const NodeCache* nodes = nullptr;  // null: failures are validated without their conditions
   };
 
@@ -102,6 +104,7 @@ class Controller {
     std::string status_fault;
     absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
+    bool alerted = false;  // the notifier knows of alerts that fire
     bool settled = false;  // the job has ended, and its memory was released
     JobDebug debug;
   };
@@ -115,6 +118,8 @@ class Controller {
   ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
                             absl::Duration retry);
   void NoteNode(PodView& pod) const;
+  // Fills what agents have reported of the training.
+  void ShowProgress(const State& state, JobView& view) const;
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
@@ -122,6 +127,8 @@ class Controller {
                                                const absl::Status& written);
   // Returns when to look at the job again after the plan was carried out.
   ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
+  // Tells the notifier which alert rules fire.
+  void Notify(State& state, const JobView& view, const v1alpha1::TrainingJobStatus& status);
   // Releases the memory of a job that has ended, once nobody asks for it any more.
   void Settle(State& state, const JobView& view, ReconcileResult& next);
   void Register(const std::string& key, const State& state, const JobView& view, const Plan& plan);

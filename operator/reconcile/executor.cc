@@ -226,6 +226,21 @@ absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, co
   return kube::ResourceVersionOf(*stored);
 }
 
+// Sets spec.suspend of the job as it is at `version`, and returns its version after that.
+absl::StatusOr<std::string> Executor::WriteSuspend(const TrainingJob& job,
+                                                   const std::string& version, Written& written) {
+  absl::StatusOr<Json> object = api_.Get(kube::kTrainingJobs, {job.ns, job.name});
+  if (!object.ok()) return kube::Annotate(object.status(), "read the job to suspend it");
+  if (kube::UidOf(*object) != job.uid || kube::ResourceVersionOf(*object) != version) {
+    return absl::AbortedError("the job has changed since its suspension was decided on");
+  }
+  (*object)["spec"]["suspend"] = true;
+  absl::StatusOr<Json> stored = api_.Update(kube::kTrainingJobs, *object, VersionOnly());
+  if (!stored.ok()) return kube::Annotate(stored.status(), "suspend the job");
+  Raise(written.job_version, *stored);
+  return kube::ResourceVersionOf(*stored);
+}
+
 absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
                                    const std::string& version, Written& written) {
   const bool check = !DescribeMissingFields(plan.status, job.status).empty();
@@ -253,8 +268,11 @@ absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& 
   MUSTER_RETURN_IF_ERROR(DeletePods(job, plan, written));
   MUSTER_RETURN_IF_ERROR(CreatePods(job, plan, written));
   bool gone = false;
-  MUSTER_ASSIGN_OR_RETURN(const std::string version, WriteFinalizers(job, plan, written, gone));
+  MUSTER_ASSIGN_OR_RETURN(std::string version, WriteFinalizers(job, plan, written, gone));
   if (!plan.write_status || gone) return absl::OkStatus();
+  if (plan.suspend) {
+    MUSTER_ASSIGN_OR_RETURN(version, WriteSuspend(job, version, written));
+  }
   return WriteStatus(job, plan, version, written);
 }
 

@@ -63,10 +63,10 @@ class Executor {
         urgency_(urgency),
         policy_namespace_(std::move(policy_namespace)) {}
 
-  // Deletes pods, creates pods, writes finalizers, then the status. After an error none of the
-  // later steps is done, and the plan with its memory must be dropped; kAborted means that the job
-  // changed meanwhile. A status that records what orders rest on is compared with what the API
-  // server stored of it. `written` is filled as far as writes went, also on an error.
+  // Deletes pods, creates pods, writes finalizers and spec.suspend, then the status. After an error
+  // none of the later steps is done, and the plan with its memory must be dropped; kAborted means
+  // that the job changed meanwhile. A status that records what orders rest on is compared with what
+  // the API server stored of it. `written` is filled as far as writes went, also on an error.
   absl::Status Write(const TrainingJob& job, const Plan& plan, Written& written);
 
   // Sends the orders and events and deletes the job itself, once Write has succeeded. An order to
@@ -85,6 +85,8 @@ class Executor {
                      Written& written);
   absl::StatusOr<std::string> WriteFinalizers(const TrainingJob& job, const Plan& plan,
                                               Written& written, bool& gone);
+  absl::StatusOr<std::string> WriteSuspend(const TrainingJob& job, const std::string& version,
+                                           Written& written);
   absl::Status WriteStatus(const TrainingJob& job, const Plan& plan, const std::string& version,
                            Written& written);
   absl::Status SendOrders(const TrainingJob& job, const Plan& plan);

@@ -116,6 +116,28 @@ TEST_F(ExecutorTest, AJobHasItsNetworkPolicyBeforeItHasPods) {
   EXPECT_TRUE(memory_->Get(kube::kNetworkPolicies, {"default", "gpt-workers"}).ok());
 }
 
+TEST_F(ExecutorTest, ASuspensionIsWrittenWithTheStatusThatSaysWhy) {
+  Plan plan = PlanRound();
+  plan.suspend = true;
+  plan.status.add_alerts()->set_name("spike");
+  ASSERT_TRUE(Execute(plan).ok());
+  EXPECT_TRUE(Stored().spec.suspend());
+  EXPECT_EQ(Stored().spec.workers().count(), 1);
+  ASSERT_EQ(Stored().status.alerts_size(), 1);
+  EXPECT_EQ(std::to_string(written_.job_version), Stored().resource_version);
+}
+
+TEST_F(ExecutorTest, AJobThatChangedMeanwhileIsNotSuspended) {
+  Json other = memory_->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
+  other["spec"]["workers"]["count"] = 2;
+  ASSERT_TRUE(memory_->Update(kube::kTrainingJobs, other).ok());
+  Plan plan = PlanRound();
+  plan.suspend = true;
+  EXPECT_TRUE(absl::IsAborted(Execute(plan)));
+  EXPECT_FALSE(Stored().spec.suspend());
+  EXPECT_EQ(Stored().status.round(), 0);
+}
+
 TEST_F(ExecutorTest, AConflictingStatusWriteSendsNothing) {
   Json other = memory_->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
   other["spec"]["workers"]["count"] = 2;

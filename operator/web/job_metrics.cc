@@ -48,6 +48,7 @@ class JobFamilies {
   FamilyBuilder failures_{MetricId::kJobFailures};
   FamilyBuilder workers_{MetricId::kJobWorkers};
   FamilyBuilder steps_{MetricId::kJobSteps};
+  FamilyBuilder alert_firing_{MetricId::kJobAlertFiring};
   FamilyBuilder checkpoint_step_{MetricId::kJobCheckpointStep};
   FamilyBuilder checkpoint_time_{MetricId::kJobCheckpointTime};
   FamilyBuilder checkpoint_failing_{MetricId::kJobCheckpointFailing};
@@ -72,6 +73,12 @@ void JobFamilies::AddStatus(const TrainingJob& job) {
     steps_.Add(static_cast<double>(job.spec.trainer().train().steps()), {label});
   }
   AddCheckpoint(label, status);
+  for (const v1alpha1::AlertRule& rule : job.spec.alerts()) {
+    const bool fires = std::any_of(
+        status.alerts().begin(), status.alerts().end(),
+        [&](const v1alpha1::AlertStatus& alert) { return alert.name() == rule.name(); });
+    alert_firing_.Add(fires ? 1 : 0, {label, rule.name()});
+  }
 }
 
 void JobFamilies::AddCheckpoint(const std::string& label,
@@ -113,9 +120,10 @@ void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snaps
 }
 
 void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
-  for (FamilyBuilder* family : {&info_, &rounds_, &failures_, &workers_, &steps_, &checkpoint_step_,
-                                &checkpoint_time_, &checkpoint_failing_, &step_, &step_time_,
-                                &loss_, &validation_loss_, &speed_, &skipped_, &time_}) {
+  for (FamilyBuilder* family :
+       {&info_, &rounds_, &failures_, &workers_, &steps_, &alert_firing_, &checkpoint_step_,
+        &checkpoint_time_, &checkpoint_failing_, &step_, &step_time_, &loss_, &validation_loss_,
+        &speed_, &skipped_, &time_}) {
     out.push_back(family->Take());
   }
 }

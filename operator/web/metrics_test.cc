@@ -43,7 +43,8 @@ void AddTrainingJob(PageWorld& world, const std::string& name) {
   job["metadata"]["uid"] = name;
   job["spec"] = {{"queue", "research"},
                  {"workers", {{"count", 2}}},
-                 {"trainer", {{"train", {{"steps", 10}}}}}};
+                 {"trainer", {{"train", {{"steps", 10}}}}},
+                 {"alerts", {{{"name", "spike"}, {"kind", "LossSpike"}}}}};
   job["status"] = Json::parse(R"({
     "state": "Training", "round": 3, "workers": {"desired": 2, "ready": 1},
     "failures": {"count": 4, "ignored": 5}, "placement": {"score": 0.5},

@@ -63,6 +63,8 @@ void OperatorWorld::StartOperator() {
   options.kueue_topology = kueue_topology;
   options.prepare_deadline = prepare_deadline;
   options.join_deadline = join_deadline;
+  options.alert_receivers = alert_receivers;
+  options.alert_interval = alert_interval;
   auto created = OperatorApp::Create(*api, clock, options);
   ASSERT_TRUE(created.ok()) << created.status();
   app = *std::move(created);

@@ -17,6 +17,7 @@
 #include "operator/app/operator_app.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/wrap/faulty_api.h"
+#include "operator/notify/receivers.h"
 #include "tests/integration/pod_worker.h"
 #include "tests/integration/scripted_agent.h"
 
@@ -76,6 +77,10 @@ class OperatorWorld {
   std::string kueue_topology;
   absl::Duration prepare_deadline = OperatorOptions().prepare_deadline;
   absl::Duration join_deadline = OperatorOptions().join_deadline;
+  // The receivers of alerts, and how often alert rules are evaluated, of operators that are started
+  // from now on.
+  std::vector<Receiver> alert_receivers;
+  absl::Duration alert_interval = absl::Milliseconds(50);
   // Orders that agents started from now on leave unanswered, by worker index.
   std::map<int, ScriptedAgent::UnansweredOrders> unanswered;
   // If set, this is called for each bound pod in place of starting a ScriptedAgent.

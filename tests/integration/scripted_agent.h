@@ -74,7 +74,7 @@ class ScriptedAgent {
     auto& report = *steps.add_steps();
     report.mutable_version()->set_step(step);
     report.set_loss(loss);
-    report.set_applied(true);
+    report.set_applied(std::isfinite(loss));
     report.set_tokens(100);
     report.set_finished_at_us(step * 10'000);
     Say(message, [&]() MUSTER_REQUIRES(mu_) { *steps.mutable_round() = active_; });

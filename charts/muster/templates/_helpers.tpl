@@ -50,3 +50,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "muster.serviceHostVariable" -}}
 {{ include "muster.fullname" . | upper | replace "-" "_" }}_SERVICE_HOST
 {{- end }}
+
+{{- /* The name of the Secret with the receivers of alerts; empty if there are none. */}}
+{{- define "muster.alertReceivers" -}}
+{{- if .Values.alerting.existingSecret -}}
+{{ .Values.alerting.existingSecret }}
+{{- else if .Values.alerting.receivers -}}
+{{ include "muster.fullname" . }}-alert-receivers
+{{- end -}}
+{{- end }}

@@ -1,0 +1,70 @@
+#ifndef MUSTER_OPERATOR_NOTIFY_ALERT_BOOK_H_
+#define MUSTER_OPERATOR_NOTIFY_ALERT_BOOK_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/backoff.h"
+#include "operator/notify/job_alert.h"
+
+namespace muster::control {
+
+// The alerts of one receiver, and which of them it has to be told. Each begin and each end is told
+// once, in this order, and alerts that fire again every `repeat`. While the receiver fails, nothing
+// is sent to it for a time that grows; an end that could not be told for kForget is given up. Pure
+// but for the times it is given; not thread-safe.
+class AlertBook {
+ public:
+  static constexpr absl::Duration kForget = absl::Hours(1);
+  // The most alerts in the book; further ones are dropped until others have ended.
+  static constexpr size_t kMaxAlerts = 10'000;
+  static constexpr BackoffBounds kBackoff = {absl::Seconds(1), absl::Minutes(5)};
+
+  explicit AlertBook(absl::Duration repeat = absl::InfiniteDuration()) : repeat_(repeat) {}
+
+  // The alerts of one job, in one request.
+  struct Batch {
+    AlertedJob job;
+    std::vector<AlertNews> news;
+  };
+
+  // Sets all alerts of the job that fire; the others of this job have ended. `wall` is the time of
+  // their end. Returns false if some were dropped because the book is full.
+  bool Set(const AlertedJob& job, const std::vector<JobAlert>& firing, absl::Time wall);
+  // Returns what is to be told at `now` (monotonic), if anything.
+  std::optional<Batch> Due(absl::Time now) const;
+  // Returns the earliest time at which Due may return something; InfiniteFuture: not before Set.
+  absl::Time NextDue() const;
+  // Records whether a batch reached the receiver.
+  void Told(const Batch& batch, bool reached, absl::Time now);
+
+  size_t size() const { return alerts_.size(); }
+
+ private:
+  struct Entry {
+    AlertedJob job;
+    AlertNews news;
+    bool told_begin = false;
+    absl::Time due = absl::InfinitePast();  // monotonic
+    absl::Time failing_since = absl::InfiniteFuture();
+  };
+  // The job's UID, the rule's name and the time of the begin.
+  using Key = std::tuple<std::string, std::string, absl::Time>;
+  static Key KeyOf(const AlertedJob& job, const JobAlert& alert) {
+    return {job.uid, alert.name, alert.since};
+  }
+
+  const absl::Duration repeat_;
+  std::map<Key, Entry> alerts_;
+  int failures_ = 0;  // in a row
+  absl::Time not_before_ = absl::InfinitePast();
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_NOTIFY_ALERT_BOOK_H_

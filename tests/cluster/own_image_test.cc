@@ -30,6 +30,10 @@ spec:
     at_.AwaitSuccess(image);
     for (const int rank : {0, 1}) {
       const std::string pod = absl::StrCat(image, "-", rank, "-1");
+      // The agent tells the end of its rank before the kubelet knows even of its beginning.
+      at_.AwaitPod(pod, [](const Json& object) {
+        return kube::StringAt(object, {"status", "phase"}) == "Succeeded";
+      });
       EXPECT_THAT(
           at_.Kubectl("logs " + pod),
           HasSubstr(absl::StrCat("[rank ", rank, "] RANK=", rank, " WORLD_SIZE=2 MASTER_ADDR=",

@@ -49,6 +49,7 @@ InstalledOperator::InstalledOperator() {
   EndUnlessOk(cluster.status());
   cluster_ = *std::move(cluster);
   shell_.emplace(*cluster_, "jobs", kPatience);
+  LinkPlugin();
   ImportImages();
   Install();
   MakeVolume();
@@ -63,10 +64,30 @@ void InstalledOperator::ImportImages() {
   shell_->Run(absl::StrCat("$(dirname $(readlink -f ", DataPath("tools/images.toml"),
                            "))/images --bin=", DataPath(""),
                            " --out=images --tag=test --repository=muster.test"));
-  for (const char* image : {"operator", "agent", "trainer"}) {
-    EndUnlessOk(
-        cluster_->ImportImage("all", absl::StrCat(shell_->folder(), "/images/", image, ".tar")));
-  }
+  for (const char* image : {"operator", "agent", "trainer"}) ImportImage(image);
+}
+
+void InstalledOperator::ImportImage(const std::string& name) {
+  EndUnlessOk(
+      cluster_->ImportImage("all", absl::StrCat(shell_->folder(), "/images/", name, ".tar")));
+}
+
+void InstalledOperator::ImportOwnImage(const std::string& name) {
+  const std::string archive = absl::StrCat(shell_->folder(), "/", name, ".tar");
+  // The tool looks for its files beside itself, too.
+  shell_->Run(absl::StrCat("$(readlink -f ", DataPath("tests/cluster/own_images.py"), ") ", name,
+                           " ", archive));
+  const absl::Status imported = cluster_->ImportImage("all", archive);
+  EXPECT_TRUE(imported.ok()) << imported;
+  shell_->Run(absl::StrCat("rm ", archive));
+}
+
+// kubectl finds a plugin in PATH.
+void InstalledOperator::LinkPlugin() {
+  const std::string folder = absl::StrCat(shell_->folder(), "/plugins");
+  shell_->Run(absl::StrCat("mkdir ", folder, " && ln -s ", DataPath("cli/kubectl/kubectl-muster"),
+                           " ", folder));
+  setenv("PATH", absl::StrCat(folder, ":", std::getenv("PATH")).c_str(), 1);
 }
 
 void InstalledOperator::Install() {
@@ -140,8 +161,9 @@ spec:
     train: {steps: )",
       job.steps,
       R"(, globalBatch: 12, microBatch: 2, sequence: 64, seed: 7, deterministic: true}
-  checkpoint: {uri: /checkpoints/)",
-      job.name, ", interval: {mode: Steps, steps: ", job.save_every, "}}\n", job.spec, R"(
+)",
+      job.trainer, "  checkpoint: {uri: /checkpoints/", job.name,
+      ", interval: {mode: Steps, steps: ", job.save_every, "}}\n", job.spec, R"(
   template:
     spec:
       topologySpreadConstraints:
@@ -237,6 +259,16 @@ std::string InstalledOperator::AwaitCondition(const std::string& job, const std:
 void InstalledOperator::AwaitOperator() {
   shell_->Run(
       "kubectl rollout status deployment/muster-operator --namespace=muster-system --timeout=180s");
+}
+
+void InstalledOperator::ReplaceOperator(const std::string& words) {
+  const std::string before = shell_->Run(
+      "kubectl get pods --namespace=muster-system --output=name"
+      " --selector=app.kubernetes.io/component=operator | tr '\n' ' '");
+  shell_->Run(absl::StrCat("helm ", words));
+  AwaitOperator();
+  shell_->Run(
+      absl::StrCat("kubectl wait --namespace=muster-system --for=delete --timeout=120s ", before));
 }
 
 void InstalledOperator::Delete(const std::string& job) {

@@ -24,6 +24,7 @@ struct TrainerJob {
   int save_every = 10;
   // The source of the volume that is mounted at /checkpoints; the job's folder is NAME in it.
   std::string volume = "persistentVolumeClaim: {claimName: checkpoints}";
+  std::string trainer;    // more lines of spec.trainer, each indented by four spaces
   std::string container;  // more fields of the worker's container, as flow YAML after "- {": "a: b"
   std::string spec;       // more lines of the spec, each indented by two spaces
 };
@@ -43,9 +44,17 @@ class InstalledOperator {
   // volume save there.
   const std::string& shared_folder() const { return shared_folder_; }
 
+  // Runs shell commands as an administrator would, with kubectl, helm, charts/ and the plugin
+  // `kubectl muster` at hand; expects exit code 0 and returns the output.
+  std::string Shell(const std::string& commands) { return shell_->Run(commands); }
   // Runs kubectl in the namespace of jobs; expects exit code 0 and returns the output.
   std::string Kubectl(const std::string& words) { return shell_->Run(InNamespace(words)); }
   CommandResult TryKubectl(const std::string& words) { return shell_->Try(InNamespace(words)); }
+  // Imports an image of tools/images.toml into all nodes, as muster.test/NAME:test. The chart's
+  // default ones are there.
+  void ImportImage(const std::string& name);
+  // Imports an image of own_images.py into all nodes, as muster.test/NAME:own.
+  void ImportOwnImage(const std::string& name);
   // Runs a shell command on a node, as root; expects exit code 0 and returns the output.
   std::string OnNode(const std::string& node, const std::string& command);
 
@@ -67,12 +76,16 @@ class InstalledOperator {
                              const std::string& status, const std::string& reason);
   // Waits until the operator has its replicas, and one of them leads.
   void AwaitOperator();
+  // Runs `helm WORDS`, which must replace all pods of the operator, and waits until the old ones
+  // are gone.
+  void ReplaceOperator(const std::string& words);
   void Delete(const std::string& job);
   // Returns the digest of the weights that the job saved after `step`; empty if there are none.
   std::string SavedWeights(const std::string& job, int step);
 
  private:
   InstalledOperator();
+  void LinkPlugin();
   void ImportImages();
   void Install();
   void MakeVolume();

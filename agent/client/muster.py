@@ -12,9 +12,9 @@ script runs under torchrun, or alone:
         if muster.should_checkpoint() or muster.leaving_in() is not None:
             save()
 
-No function waits for the agent or fails because of it. Ranks hear of a notice at different times: a script whose ranks
-save together lets them agree first, for example by an all-reduce (MAX). Thread-safe; a forked process has a
-connection of its own.
+No function fails because of the agent, and only wait_to_leave() waits for it. Ranks hear of a notice at different
+times: a script whose ranks save together lets them agree first, for example by an all-reduce (MAX). Thread-safe; a
+forked process has a connection of its own.
 """
 import atexit
 import collections
@@ -25,11 +25,12 @@ import socket
 import threading
 import time
 
-__all__ = ["report", "should_checkpoint", "leaving_in"]
+__all__ = ["report", "should_checkpoint", "leaving_in", "wait_to_leave"]
 
 _CONNECT_SECONDS = 1.0  # how long the agent's greeting, or the last reports at the script's end, are waited for
 _RETRY_SECONDS = 1.0
 _WATCH = b'{"watch": true}'
+_WAIT_SECONDS = 0.1
 _KEPT_REPORTS = 1000  # while the agent does not take them; the oldest are dropped first
 
 
@@ -69,6 +70,18 @@ def leaving_in():
     """
     agent = _agent()
     return None if agent is None else agent.seconds_left()
+
+
+def wait_to_leave():
+    """Returns once this process has to leave, at once without muster. Call it when the ranks have agreed to leave.
+
+    Often only some of them have to: one pod is deleted, and the job goes on with another. A rank that may stay must not
+    end by itself, because that would say that its work is done. It waits here until muster ends it, and starts it again
+    beside the rank that takes the place of the lost one.
+    """
+    agent = _agent()
+    while agent is not None and agent.seconds_left() is None:
+        time.sleep(_WAIT_SECONDS)
 
 
 class _Agent:

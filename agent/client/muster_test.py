@@ -13,7 +13,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import unittest.mock
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
@@ -75,6 +77,7 @@ class ClientTest(unittest.TestCase):
         self.muster.report("no step at all", object())
         self.assertIs(self.muster.should_checkpoint(), False)
         self.assertIsNone(self.muster.leaving_in())
+        self.muster.wait_to_leave()
 
     def test_with_an_agent_that_does_not_listen_nothing_fails(self):
         for step in range(3):
@@ -117,6 +120,19 @@ class ClientTest(unittest.TestCase):
         self.assertFalse(self.muster.should_checkpoint())
         agent.notify(leaveIn=0)
         self.assertEqual(self.muster.leaving_in(), 0.0)
+
+    def test_a_rank_that_may_stay_waits_until_it_is_told_to_leave(self):
+        agent = self.with_agent()
+        told = threading.Event()
+
+        def sleep(_):
+            agent.notify(leaveIn=9.0)
+            told.set()
+
+        with unittest.mock.patch.object(self.muster.time, "sleep", sleep):
+            self.muster.wait_to_leave()
+        self.assertTrue(told.is_set(), "it returned before anybody had told it")
+        self.assertIsNotNone(self.muster.leaving_in())
 
     def test_reports_made_while_the_agent_is_gone_reach_the_next_one(self):
         agent = self.with_agent()

@@ -100,6 +100,7 @@ def main():
                 print(f"step {step} loss {loss.item():.6f}", flush=True)
         muster.report(step, loss, tokens=16 * CONTEXT * world_size, steps=options.steps, checkpoint=saved)
         if leaves:
+            muster.wait_to_leave()
             break
     dist.destroy_process_group()
 

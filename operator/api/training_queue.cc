@@ -9,7 +9,6 @@
 #include "operator/api/validation.h"
 
 namespace muster::control {
-namespace {}  // namespace
 
 FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, TrainingQueue& queue) {
   if (!json.is_object() || !json.contains("metadata") || !json["metadata"].is_object()) {

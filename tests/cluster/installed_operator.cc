@@ -214,9 +214,8 @@ std::string InstalledOperator::OperatorsStory() {
   return shell_
       ->Try(
           "kubectl get pods,leases --namespace=muster-system --output=wide;"
-          " kubectl logs --namespace=muster-system --selector=app.kubernetes.io/name=muster "
-          "--prefix"
-          " --tail=100")
+          " kubectl logs --namespace=muster-system --prefix --tail=100"
+          " --selector=app.kubernetes.io/name=muster")
       .out;
 }
 

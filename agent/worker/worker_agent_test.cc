@@ -145,6 +145,15 @@ class WorkerAgentTest : public testing::Test {
     ASSERT_TRUE(Wait(AgentMessage::kJoined).has_value());
     ASSERT_TRUE(Wait(AgentMessage::kSteps).has_value());
   }
+  // Has the only rank's command run in a round of term 1, in which it fails, and stores the report.
+  void RunFailingCommand(int64_t round, v1alpha1::RankExited& report) {
+    Prepare(1, round, 1);
+    ASSERT_TRUE(Wait(AgentMessage::kReady).has_value());
+    Go(1, round);
+    const auto exited = Wait(AgentMessage::kRankExited);
+    ASSERT_TRUE(exited.has_value());
+    report = exited->rank_exited();
+  }
   // Returns the pid of a rank's newest process, found by the trainer's environment.
   pid_t RankPid(int rank) {
     for (pid_t pid : Descendants()) {
@@ -311,14 +320,11 @@ TEST_F(WorkerAgentTest, AFailedCommandIsReportedAndItsCodeIsTheAgents) {
   StartAgent(1);
   ASSERT_TRUE(coordinator_->Greet(1, spec_).has_value());
   for (int round : {1, 2}) {
-    Prepare(1, round, 1);
-    ASSERT_TRUE(Wait(AgentMessage::kReady).has_value());
-    Go(1, round);
-    const auto exited = Wait(AgentMessage::kRankExited);
-    ASSERT_TRUE(exited.has_value());
-    EXPECT_EQ(exited->rank_exited().exit_code(), 9);
-    EXPECT_FALSE(exited->rank_exited().restarted());
-    EXPECT_EQ(exited->rank_exited().log_tail(), "no\n");
+    v1alpha1::RankExited exited;
+    ASSERT_NO_FATAL_FAILURE(RunFailingCommand(round, exited));
+    EXPECT_EQ(exited.exit_code(), 9);
+    EXPECT_FALSE(exited.restarted());
+    EXPECT_EQ(exited.log_tail(), "no\n");
   }
   Stop(1, 2);
   EXPECT_EQ(WaitForExit(), 9);
@@ -332,12 +338,9 @@ TEST_F(WorkerAgentTest, TheExceptionInACommandsErrorFileIsItsLastWord) {
   StartAgent(1);
   ASSERT_TRUE(coordinator_->Greet(1, spec_).has_value());
   for (int round : {1, 2}) {
-    Prepare(1, round, 1);
-    ASSERT_TRUE(Wait(AgentMessage::kReady).has_value());
-    Go(1, round);
-    const auto exited = Wait(AgentMessage::kRankExited);
-    ASSERT_TRUE(exited.has_value());
-    EXPECT_EQ(exited->rank_exited().log_tail(), "begins\nValueError: no data\n");
+    v1alpha1::RankExited exited;
+    ASSERT_NO_FATAL_FAILURE(RunFailingCommand(round, exited));
+    EXPECT_EQ(exited.log_tail(), "begins\nValueError: no data\n");
   }
 }
 

@@ -22,8 +22,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "agent/hardware/machine_reader.h"
-#include "agent/hardware/sysfs_tree.h"
 #include "agent/worker/install.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/socket_folder.h"
@@ -94,7 +92,6 @@ int Main(int argc, char** argv) {
   if (!options.ok()) return BadInput(options.status());
   options->signal_fd = signals.NewDescriptor();
   options->environment = InheritedEnvironment(environ);
-  options->infiniband_ports = ReadInfinibandPorts(SysfsTree("/sys"));
   options->show = Show;
   if (!options->log_directory.empty()) {
     PrivateFileSystem()

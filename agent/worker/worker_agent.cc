@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "agent/hardware/machine_reader.h"
+#include "agent/hardware/sysfs_tree.h"
 #include "agent/worker/nccl_hints.h"
 #include "agent/worker/user_command.h"
 #include "base/logging.h"
@@ -104,7 +106,7 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
   } else {
     MUSTER_RETURN_IF_ERROR(AddCheckpointDirectory(spec, files_, env));
     MUSTER_ASSIGN_OR_RETURN(program.argv, ReadUserCommand(spec.template_().raw()));
-    AddNcclHints(options_.infiniband_ports, at.group_world_size, env);
+    AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), at.group_world_size, env);
     for (std::string& argument : program.argv) argument = ExpandVariables(argument, env);
   }
   program.env = ToVector(env);

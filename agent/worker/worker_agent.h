@@ -12,7 +12,6 @@
 #include "agent/core/worker_event.h"
 #include "agent/core/worker_machine.h"
 #include "agent/core/worker_settings.h"
-#include "agent/hardware/reading.h"
 #include "agent/worker/coordinator_client.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/rank_supervisor.h"
@@ -33,8 +32,6 @@ struct WorkerAgentOptions {
   // A signalfd for SIGTERM and SIGINT; -1 if there is none.
   int signal_fd = -1;
   Environment environment;
-  // The machine's adapters, of which NCCL gets hints.
-  std::vector<InfinibandReading> infiniband_ports;
   // Receives the ranks' lines, with their prefix.
   std::function<void(std::string_view)> show;
 };

@@ -3,8 +3,9 @@
 
 Writes an OCI archive of an image with this machine's Python, its standard library with the compiled byte code, a shell,
 and the libraries that C++ extensions of wheels need of the system. It is for pods whose wheels are mounted from the
-node: an image of PyTorch's would be unpacked once for each node.
+node: an image of PyTorch's would be unpacked once for each node. Other tools import this file to add the wheels.
 """
+import os
 import pathlib
 import sys
 import tempfile
@@ -16,25 +17,28 @@ import shared_libraries  # noqa: E402
 
 PYTHON, SHELL = pathlib.Path("/usr/bin/python3"), pathlib.Path("/bin/sh")
 FOLDER = "usr/lib/x86_64-linux-gnu"
+# Debian's Python looks here for packages, as site.py says.
+PACKAGES = "usr/lib/python3/dist-packages"
 # Libraries that wheels expect of any system (PEP 600) and Python itself does not load.
 EXPECTED = ("libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libm.so.6")
 
 
-def _library_of(python):
-    """The folder of the standard library of the interpreter that /usr/bin/python3 is a link to."""
-    return pathlib.Path("/usr/lib") / python.name
+def _add_tree(layer, tree, target):
+    """Adds the files below `tree` but headers and archives, which are for compilers. Compiled byte code is changed so
+    that Python takes it without comparing its source's time (PEP 552), which an image does not keep."""
+    for file in tree.rglob("*"):
+        inner = file.relative_to(tree)
+        if not file.is_file() or file.suffix == ".a" or "include" in inner.parts:
+            continue
+        path = f"{target}/{inner}"
+        if file.suffix == ".pyc":
+            data = file.read_bytes()
+            layer.data(path, data[:4] + (1).to_bytes(4, "little") + data[8:])
+        else:
+            layer.file(path, file.resolve(), 0o755 if os.access(file, os.X_OK) else 0o644)
 
 
-def _unchecked(compiled, folder):
-    """A copy of compiled byte code that Python takes without comparing its source's time (PEP 552), which an image does
-    not keep."""
-    data = compiled.read_bytes()
-    copy = folder / str(compiled).replace("/", "_")
-    copy.write_bytes(data[:4] + (1).to_bytes(4, "little") + data[8:])
-    return copy
-
-
-def python_layer(folder):
+def python_layer():
     python = PYTHON.resolve()
     layer = oci_layout.Layer("Python and a shell")
     layer.text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
@@ -44,24 +48,28 @@ def python_layer(folder):
     layer.file("bin/sh", SHELL.resolve(), 0o755)
     layer.file(f"usr/bin/{python.name}", python, 0o755)
     layer.link("usr/bin/python3", python.name)
-    standard = [file for file in _library_of(python).rglob("*") if file.is_file()]
-    for file in standard:
-        layer.file(str(file), _unchecked(file, folder) if file.suffix == ".pyc" else file.resolve())
-    extensions = [file for file in standard if file.suffix == ".so"]
-    programs = [python, SHELL.resolve(), *extensions]
+    standard = pathlib.Path("/usr/lib") / python.name
+    _add_tree(layer, standard, str(standard))
+    extensions = list(standard.rglob("*.so"))
     wanted = [shared_libraries.default_library(name) for name in EXPECTED]
-    for name, file in shared_libraries.closure(programs, wanted).items():
-        if file not in extensions:
-            layer.file(name if "/" in name else f"{FOLDER}/{name}", file.resolve(), 0o755)
+    for name, file in shared_libraries.closure([python, SHELL.resolve(), *extensions], wanted).items():
+        layer.file(name if "/" in name else f"{FOLDER}/{name}", file.resolve(), 0o755)
+    return layer
+
+
+def packages_layer(tree):
+    """The packages in a folder, such as `pip install --target` writes, where that Python looks for them."""
+    layer = oci_layout.Layer("Python packages")
+    _add_tree(layer, tree, PACKAGES)
     return layer
 
 
 def write_archive(name, archive):
     """`name` is the image's name with its tag."""
     repository, _, tag = name.rpartition(":")
-    with tempfile.TemporaryDirectory() as layout_folder, tempfile.TemporaryDirectory() as compiled:
-        layout = oci_layout.Layout(pathlib.Path(layout_folder), repository, tag)
-        layout.write([python_layer(pathlib.Path(compiled))], {"Env": ["PATH=/usr/bin:/bin"], "WorkingDir": "/"}, {})
+    with tempfile.TemporaryDirectory() as folder:
+        layout = oci_layout.Layout(pathlib.Path(folder), repository, tag)
+        layout.write([python_layer()], {"Env": ["PATH=/usr/bin:/bin"], "WorkingDir": "/"}, {})
         layout.write_archive(archive)
 
 

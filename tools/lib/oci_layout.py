@@ -27,7 +27,7 @@ def timestamp():
 
 
 class Layer:
-    """A file system layer: paths without a leading slash -> folders, links, texts and files of this machine."""
+    """A file system layer: paths without a leading slash -> folders, links, bytes and files of this machine."""
 
     def __init__(self, comment):
         self.comment = comment
@@ -40,7 +40,10 @@ class Layer:
         self._add(path, "link", target, 0o777)
 
     def text(self, path, text, mode=0o644):
-        self._add(path, "text", text.encode(), mode)
+        self.data(path, text.encode(), mode)
+
+    def data(self, path, data, mode=0o644):
+        self._add(path, "data", data, mode)
 
     def file(self, path, source, mode=0o644):
         self._add(path, "file", pathlib.Path(source), mode)
@@ -54,8 +57,8 @@ class Layer:
         self.entries[path] = (kind, content, mode)
 
     def files(self):
-        """The paths of files and texts, in order."""
-        return [path for path in sorted(self.entries) if self.entries[path][0] in ("file", "text")]
+        """The paths of files and data, in order."""
+        return [path for path in sorted(self.entries) if self.entries[path][0] in ("file", "data")]
 
     def digest(self, path, algorithm):
         kind, content, _ = self.entries[path]
@@ -76,7 +79,7 @@ class Layer:
         elif kind == "link":
             info.type, info.linkname = tarfile.SYMTYPE, content
             archive.addfile(info)
-        elif kind == "text":
+        elif kind == "data":
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
         else:
@@ -114,10 +117,11 @@ class _Digested:
 
 
 class Layout:
-    """One image in a folder, which is made anew. `name` and `tag` make the name under which runtimes keep the image."""
+    """One image in a folder, which is made anew. `name` and `tag` make the name under which runtimes keep the image;
+    `gzip_level` is 0 for layers that are stored as they are."""
 
-    def __init__(self, folder, name, tag):
-        self.folder, self.name, self.tag = pathlib.Path(folder), name, tag
+    def __init__(self, folder, name, tag, gzip_level=GZIP_LEVEL):
+        self.folder, self.name, self.tag, self.gzip_level = pathlib.Path(folder), name, tag, gzip_level
         self.blobs = self.folder / "blobs/sha256"
         shutil.rmtree(self.folder, ignore_errors=True)
         self.blobs.mkdir(parents=True)
@@ -144,7 +148,7 @@ class Layout:
         part = self.blobs / "part"
         with open(part, "wb", buffering=BLOCK) as file:
             packed = _Digested(file)
-            with gzip.GzipFile(filename="", mode="wb", compresslevel=GZIP_LEVEL, fileobj=packed, mtime=0) as zipped:
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=self.gzip_level, fileobj=packed, mtime=0) as zipped:
                 plain = _Digested(zipped)
                 layer.write_tar(plain)
         part.rename(self.blobs / packed.digest.partition(":")[2])

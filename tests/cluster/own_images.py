@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""usage: own_images.py busybox|musl ARCHIVE
+"""usage: own_images.py busybox|musl|pytorch ARCHIVE
 
 Writes an image as users of a cluster have their own, without anything of muster's, as one file for `ctr images import`:
   busybox  the static busybox and its links, as sh
   musl     /usr/bin/say_rank, linked to musl, with musl's dynamic loader and nothing else
-It is called muster.test/NAME:own. The files come from a folder that tools/setup keeps in the cache.
+  pytorch  this machine's Python, the reference build of PyTorch, and the scripts of examples/pytorch below /app
+It is called muster.test/NAME:own. The files come from folders that tools/setup keeps in the cache.
 """
 import os
 import pathlib
@@ -14,11 +15,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools/lib"))
+sys.path[:0] = [str(ROOT / "tools/lib"), str(ROOT / "tests/testenv")]
 import oci_layout  # noqa: E402
+import python_image  # noqa: E402
 
 CACHE = pathlib.Path(os.environ.get("MUSTER_CACHE") or pathlib.Path.home() / ".cache/muster")
 OTHER_LIBC = CACHE / "sdk/other-libc"
+REFERENCE = CACHE / "sdk/pytorch-2.11.0-reference-1"
 
 
 def busybox(_):
@@ -28,7 +31,7 @@ def busybox(_):
     for name in subprocess.run([OTHER_LIBC / "bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout.split():
         if name != "busybox":
             layer.link(f"bin/{name}", "busybox")
-    return layer, {"Env": ["PATH=/bin"]}
+    return [layer], {"Env": ["PATH=/bin"]}
 
 
 def musl(scratch):
@@ -44,10 +47,20 @@ def musl(scratch):
     layer = oci_layout.Layer("a program and musl")
     layer.file("usr/bin/say_rank", program, 0o755)
     layer.file("lib/ld-musl-x86_64.so.1", loader, 0o755)
-    return layer, {"Env": ["PATH=/usr/bin"]}
+    return [layer], {"Env": ["PATH=/usr/bin"]}
 
 
-IMAGES = {"busybox": busybox, "musl": musl}
+def pytorch(_):
+    scripts = oci_layout.Layer("scripts")
+    for script in ("examples/pytorch/ddp.py", "examples/pytorch/fsdp.py", "agent/client/muster.py"):
+        scripts.file(f"app/{script}", ROOT / script)
+    # The reference has empty stubs of the GPU libraries that PyTorch is linked to.
+    libraries = ":".join(f"/{python_image.PACKAGES}/{folder}" for folder in ("stubs", "torch/lib", "nvidia/cu13/lib"))
+    return ([python_image.python_layer(), python_image.packages_layer(REFERENCE), scripts],
+            {"Env": ["PATH=/usr/bin:/bin", f"LD_LIBRARY_PATH={libraries}"], "WorkingDir": "/app"})
+
+
+IMAGES = {"busybox": busybox, "musl": musl, "pytorch": pytorch}
 
 
 def main(arguments):
@@ -55,9 +68,10 @@ def main(arguments):
         sys.exit(__doc__)
     name, archive = arguments[0], pathlib.Path(arguments[1])
     with tempfile.TemporaryDirectory(dir=archive.parent) as scratch:
-        layer, config = IMAGES[name](pathlib.Path(scratch))
-        layout = oci_layout.Layout(pathlib.Path(scratch) / "layout", f"muster.test/{name}", "own")
-        layout.write([layer], config, {})
+        layers, config = IMAGES[name](pathlib.Path(scratch))
+        # Compressing what is read once takes longer than it saves.
+        layout = oci_layout.Layout(pathlib.Path(scratch) / "layout", f"muster.test/{name}", "own", gzip_level=0)
+        layout.write(layers, config, {})
         layout.write_archive(archive)
 
 

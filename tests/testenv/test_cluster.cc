@@ -25,6 +25,8 @@ namespace {
 
 constexpr char kSharedName[] = "shared";
 constexpr absl::Duration kComponentDeadline = absl::Minutes(3);
+// An image with PyTorch has more than a gigabyte, which a busy disk takes minutes to write.
+constexpr absl::Duration kLongestImport = absl::Minutes(5);
 
 std::string Variable(const char* name) {
   const char* value = getenv(name);
@@ -243,7 +245,8 @@ absl::StatusOr<std::string> TestCluster::UserKubeconfig(
 }
 
 absl::Status TestCluster::ImportImage(const std::string& node, const std::string& archive) const {
-  return Expect(Run({tool_, "image", "--name=" + name_, node, archive}), "import " + archive);
+  return Expect(Run({tool_, "image", "--name=" + name_, node, archive}, "", kLongestImport),
+                "import " + archive);
 }
 
 absl::StatusOr<CommandResult> TestCluster::OnNode(const std::string& node,

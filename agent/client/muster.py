@@ -49,12 +49,17 @@ def report(step, loss=None, *, tokens=0, steps=0, validation_loss=None, learning
     for name, value in (("loss", loss), ("validationLoss", validation_loss), ("learningRate", learning_rate),
                         ("gradientNorm", gradient_norm)):
         if value is not None:
-            number = float(value)
+            number = _number(value)
             figures[name] = number if math.isfinite(number) else None
     packets = [{"report": figures}]
     if checkpoint is not None:
         packets.append({"checkpoint": {"step": int(step), "directory": os.fspath(checkpoint)}})
     agent.tell(packets)
+
+
+def _number(value):
+    """PyTorch warns when a tensor becomes a number that still has the graph for its gradient."""
+    return float(value.detach() if hasattr(value, "detach") else value)
 
 
 def should_checkpoint():

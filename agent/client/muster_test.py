@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests the client of the agent's socket: against a server that speaks the agent's part, and without one.
 
-tests/integration/client_test.cc tests it against the real agent.
+tests/pytorch/client_test.cc tests it against the real agent.
 """
 import importlib
 import json
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 import unittest.mock
 
@@ -93,6 +94,12 @@ class ClientTest(unittest.TestCase):
         self.muster.report(4, math.inf, checkpoint=pathlib.Path("step-4"))
         self.assertEqual(agent.hear(), {"report": {"step": 4, "loss": None, "tokens": 0, "steps": 0}})
         self.assertEqual(agent.hear(), {"checkpoint": {"step": 4, "directory": "step-4"}})
+
+    def test_a_loss_that_still_has_its_graph_is_read_without_it(self):
+        agent = self.with_agent()
+        loss = types.SimpleNamespace(detach=lambda: 2.5)  # cannot become a number itself
+        self.muster.report(3, loss)
+        self.assertEqual(agent.hear()["report"]["loss"], 2.5)
 
     def test_other_ranks_report_nothing(self):
         os.environ["RANK"] = "1"

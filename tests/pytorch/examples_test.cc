@@ -80,6 +80,7 @@ void ExpectTheSameLossAfterAKill(const std::string& job) {
   ASSERT_TRUE(undisturbed->Start().ok());
   ExpectSuccess(*undisturbed);
   EXPECT_THAT(undisturbed->Output(), Not(HasSubstr("continues from step")));
+  EXPECT_THAT(undisturbed->Output(), Not(HasSubstr("UserWarning")));
   const auto disturbed = NewRun(job, job + "-disturbed");
   ASSERT_TRUE(disturbed->Start().ok());
   const absl::Status saved = disturbed->WaitForOutput("step 20 loss", kLong);

@@ -109,6 +109,7 @@ TEST_F(PytorchTest, AnFsdpScriptShowsItsProgressAndGoesOnFromItsCheckpoint) {
   const Json job = at_.AwaitSuccess("fsdp");
   EXPECT_EQ(job["status"]["incarnations"], Json({1, 2}));
   EXPECT_EQ(NumberAt(job, {"status", "progress", "step"}), 300);
+  EXPECT_EQ(NumberAt(job, {"status", "progress", "steps"}), 300);
   EXPECT_EQ(NumberAt(job, {"status", "checkpoint", "step"}), 300);
   ExpectOnBothNodes("fsdp");
   EXPECT_THAT(LogOf("fsdp"), HasSubstr("[rank 0] continues from step "));

@@ -1,5 +1,5 @@
 // Runs the commands of docs/install.md on a real control plane. It has no kubelets: pods are made
-// and admitted, and never start.
+// and admitted, and never start. tests/cluster/install_page_test.cc runs those that need nodes.
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,12 +15,14 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/testenv/cluster_shell.h"
+#include "tests/testenv/page_blocks.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {
 namespace {
 
 using testing::HasSubstr;
+using testing::UnorderedElementsAreArray;
 
 constexpr kube::ResourceType kDeployments{"apps", "v1", "deployments", "Deployment", true, true};
 constexpr char kNamespace[] = "muster-system";
@@ -37,6 +39,7 @@ class InstallTest : public testing::Test {
     shell_.emplace(*cluster_, "install", kPatience);
     shell_->CopyCharts();  // the page's commands expect them in their folder
     page_ = ReadFile(FileSystem(), DataPath("docs/install.md")).value_or("");
+    shell_->Run("touch values.yaml");  // all values are the chart's
   }
 
   CommandResult Try(const std::string& commands) { return shell_->Try(commands); }
@@ -44,12 +47,9 @@ class InstallTest : public testing::Test {
   // Runs a block of the page.
   std::string Documented(const std::string& block) {
     done_.insert(block);
-    const std::string mark = absl::StrCat("<!-- run: ", block, " -->\n```sh\n");
-    const size_t at = page_.find(mark);
-    EXPECT_NE(at, std::string::npos) << block;
-    if (at == std::string::npos) return "";
-    const size_t start = at + mark.size();
-    return Shell(page_.substr(start, page_.find("```", start) - start));
+    const std::string commands = BlockAfter(page_, absl::StrCat("run: ", block));
+    EXPECT_NE(commands, "") << block;
+    return Shell(commands);
   }
 
   std::string Field(const std::string& kind_and_name, const std::string& path) {
@@ -132,9 +132,8 @@ TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   Documented("kustomize-remove");
   EXPECT_EQ(UidOfDefinition(), "");
 
-  size_t marked = 0;
-  for (size_t at = 0; (at = page_.find("<!-- run", at)) != std::string::npos; ++at) ++marked;
-  EXPECT_EQ(marked, done_.size()) << "a block of the page is run by nobody";
+  EXPECT_THAT(BlockNames(page_, "run"), UnorderedElementsAreArray(done_))
+      << "a block of the page is run by nobody";
 }
 
 TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart) {

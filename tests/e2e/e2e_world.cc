@@ -20,6 +20,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/e2e/logged_process.h"
+#include "tests/testenv/page_blocks.h"
 
 namespace muster::tests {
 namespace {
@@ -98,10 +99,10 @@ absl::Status E2eWorld::Install() {
 absl::StatusOr<std::string> E2eWorld::Documented(const std::string& block) {
   for (const char* name : {"docs/operations.md", "docs/queues.md"}) {
     MUSTER_ASSIGN_OR_RETURN(const std::string page, ReadFile(FileSystem(), SourcePath(name)));
-    const size_t mark = page.find(absl::StrCat(": ", block, " -->\n```sh\n"));
-    if (mark == std::string::npos) continue;
-    const size_t start = page.find("```sh\n", mark) + 6;
-    return page.substr(start, page.find("```", start) - start);
+    for (const char* mark : {"run: ", "run in background: "}) {
+      const std::string commands = BlockAfter(page, absl::StrCat(mark, block));
+      if (!commands.empty()) return commands;
+    }
   }
   return absl::NotFoundError(block);
 }

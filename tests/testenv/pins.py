@@ -42,9 +42,11 @@ def _block(keyword, lines):
     return "\n".join([f"{keyword} (", *(f"\t{line}" for line in lines), ")"])
 
 
-def pin(kubernetes, helm):
+def pin(kubernetes, helm, prometheus):
     _pin_control_plane(kubernetes)
     # Helm is only required, because a package of its own here would change the selected versions, which differ from
     # Kubernetes'.
     _write("helm", "1.25.0", f"require helm.sh/helm/v3 {helm}")
     _go(["list", "-deps", "helm.sh/helm/v3/cmd/helm"], build.MODULES / "helm")  # fills go.sum
+    _write("prometheus", "1.25.0", f"require {build.PROMETHEUS} {prometheus}")
+    _go(["list", "-tags", "remove_all_sd,enable_kubernetes_sd", "-deps", f"{build.PROMETHEUS}/cmd/prometheus"], build.MODULES / "prometheus")

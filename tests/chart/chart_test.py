@@ -200,6 +200,16 @@ class Kustomize(unittest.TestCase):
         boards = [f"ConfigMap muster-operator-{name}-board" for name in ("fleet", "job", "nodes", "operator")]
         self.assertEqual(self.built("deploy/monitoring"), [*boards, "PrometheusRule muster-operator", "ServiceMonitor muster-operator"])
 
+    def test_the_standalone_set_has_what_prometheus_and_alertmanager_need(self):
+        self.assertEqual(self.built("deploy/monitoring/standalone"), sorted([
+            "ClusterRoleBinding muster-metrics-prometheus", *["Role prometheus-targets", "RoleBinding prometheus-targets"] * 2,
+            "ServiceAccount prometheus", *[f"{kind} {name}" for kind in ("Deployment", "Service") for name in ("alertmanager", "prometheus")],
+            *self.generated("deploy/monitoring/standalone", "ConfigMap prometheus-")]))
+
+    def generated(self, folder, start):
+        """Names that end with the hash of what the object holds."""
+        return [name for name in self.built(folder) if name.startswith(start)]
+
     def built(self, folder):
         kubectl = str(pathlib.Path(HELM).parent / "kubectl")
         ended = subprocess.run([kubectl, "kustomize", str(ROOT / folder)], capture_output=True, text=True)

@@ -5,10 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/files.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "tests/testenv/page_blocks.h"
 
 namespace muster::tests {
 namespace {
@@ -90,16 +93,17 @@ void InstalledOperator::LinkPlugin() {
   setenv("PATH", absl::StrCat(folder, ":", std::getenv("PATH")).c_str(), 1);
 }
 
+// Installs as docs/install.md says, under the images' names here.
 void InstalledOperator::Install() {
   shell_->CopyCharts();
-  shell_->Run(
-      "helm install muster charts/muster --namespace=muster-system --create-namespace"
-      " --set=image.repository=muster.test/operator,image.tag=test"
-      " --set=workerImage.repository=muster.test/trainer,workerImage.tag=test"
-      " --set=agentImage.repository=muster.test/agent,agentImage.tag=test"
-      " --set=resources.requests.cpu=10m,resources.requests.memory=64Mi");
-  shell_->Run(
-      "kubectl label namespace muster-system pod-security.kubernetes.io/enforce=restricted");
+  const auto page = ReadFile(FileSystem(), DataPath("docs/install.md"));
+  EndUnlessOk(page.status());
+  const std::string values = absl::StrReplaceAll(
+      BlockAfter(*page, "values"),
+      {{"registry.example.com/muster", "muster.test"}, {"tag: v1", "tag: test"}});
+  EndUnlessOk(WriteFileAtomically(FileSystem(), absl::StrCat(shell_->folder(), "/values.yaml"),
+                                  values + "resources: {requests: {cpu: 10m, memory: 64Mi}}\n"));
+  shell_->Run(BlockAfter(*page, "run: install"));
 }
 
 void InstalledOperator::MakeVolume() {

@@ -44,9 +44,12 @@ class InstalledOperator {
   // volume save there.
   const std::string& shared_folder() const { return shared_folder_; }
 
-  // Runs shell commands as an administrator would, with kubectl, helm, charts/ and the plugin
-  // `kubectl muster` at hand; expects exit code 0 and returns the output.
+  // Runs shell commands as an administrator would, with kubectl, helm and the plugin `kubectl
+  // muster` at hand, in a folder that has charts/ and deploy/; expects exit code 0 and returns the
+  // output.
   std::string Shell(const std::string& commands) { return shell_->Run(commands); }
+  // The path of that folder.
+  const std::string& folder() const { return shell_->folder(); }
   // Runs kubectl in the namespace of jobs; expects exit code 0 and returns the output.
   std::string Kubectl(const std::string& words) { return shell_->Run(InNamespace(words)); }
   CommandResult TryKubectl(const std::string& words) { return shell_->Try(InNamespace(words)); }

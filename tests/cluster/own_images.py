@@ -1,14 +1,16 @@
 #!/usr/bin/python3
-"""usage: own_images.py busybox|musl|pytorch ARCHIVE
+"""usage: own_images.py busybox|musl|pytorch|prometheus|alertmanager ARCHIVE
 
 Writes an image as users of a cluster have their own, without anything of muster's, as one file for `ctr images import`:
   busybox  the static busybox and its links, as sh
   musl     /usr/bin/say_rank, linked to musl, with musl's dynamic loader and nothing else
   pytorch  this machine's Python, the reference build of PyTorch, and the scripts of examples/pytorch below /app
-It is called muster.test/NAME:own. The files come from folders that tools/setup keeps in the cache.
+  prometheus, alertmanager  the programs of tests/testenv and of Debian, with the entry points of the upstream images
+It is called muster.test/NAME:own. Files come from folders that tools/setup keeps in the cache, and programs from PATH.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,10 +20,12 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tools/lib"), str(ROOT / "tests/testenv")]
 import oci_layout  # noqa: E402
 import python_image  # noqa: E402
+import shared_libraries  # noqa: E402
 
 CACHE = pathlib.Path(os.environ.get("MUSTER_CACHE") or pathlib.Path.home() / ".cache/muster")
 OTHER_LIBC = CACHE / "sdk/other-libc"
 REFERENCE = CACHE / "sdk/pytorch-2.11.0-reference-1"
+ALERTMANAGER = CACHE / "sdk/alertmanager"
 
 
 def busybox(_):
@@ -60,7 +64,27 @@ def pytorch(_):
             {"Env": ["PATH=/usr/bin:/bin", f"LD_LIBRARY_PATH={libraries}"], "WorkingDir": "/app"})
 
 
-IMAGES = {"busybox": busybox, "musl": musl, "pytorch": pytorch}
+def _server(name, program):
+    layer = oci_layout.Layer(name)
+    layer.file(f"bin/{name}", program, 0o755)
+    for library, file in shared_libraries.closure([program]).items():
+        layer.file(library if "/" in library else f"usr/lib/x86_64-linux-gnu/{library}", file.resolve(), 0o755)
+    return [layer], {"Entrypoint": [f"/bin/{name}"]}
+
+
+def prometheus(_):
+    return _server("prometheus", pathlib.Path(shutil.which("prometheus")))
+
+
+def alertmanager(_):
+    layers, config = _server("alertmanager", ALERTMANAGER / "usr/bin/prometheus-alertmanager")
+    templates = "usr/share/prometheus/alertmanager"
+    for name in ("default.tmpl", "email.tmpl"):
+        layers[0].file(f"{templates}/{name}", ALERTMANAGER / templates / name)
+    return layers, config
+
+
+IMAGES = {function.__name__: function for function in (busybox, musl, pytorch, prometheus, alertmanager)}
 
 
 def main(arguments):

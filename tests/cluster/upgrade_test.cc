@@ -62,9 +62,9 @@ TEST_F(UpgradeTest, AJobTrainsThroughAnUpgradeAndItsRollbackAndLosesNoStep) {
   const Json stopped = at_.Job(kName);
   const auto steps = static_cast<int>(StepOf(stopped));
   EXPECT_EQ(NumberAt(stopped, {"status", "checkpoint", "step"}), steps) << "the last step is saved";
-  at_.Apply({.name = "undisturbed", .steps = steps, .trainer = kConstantRate});
-  at_.AwaitSuccess("undisturbed");
-  EXPECT_EQ(at_.SavedWeights(kName, steps), at_.SavedWeights("undisturbed", steps));
+  at_.Apply({.name = "not-upgraded", .steps = steps, .trainer = kConstantRate});
+  at_.AwaitSuccess("not-upgraded");
+  EXPECT_EQ(at_.SavedWeights(kName, steps), at_.SavedWeights("not-upgraded", steps));
 }
 
 }  // namespace

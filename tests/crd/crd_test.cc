@@ -88,6 +88,8 @@ INSTANTIATE_TEST_SUITE_P(Crd, RefusedManifest, testing::ValuesIn(Manifests("test
 INSTANTIATE_TEST_SUITE_P(Crd, FrozenField, testing::ValuesIn(Manifests("tests/crd/frozen")),
                          TestNameOf);
 INSTANTIATE_TEST_SUITE_P(Crd, GoodManifest, testing::ValuesIn(Manifests("examples")), TestNameOf);
+INSTANTIATE_TEST_SUITE_P(CrdOnClusters, GoodManifest,
+                         testing::ValuesIn(Manifests("examples/cluster")), TestNameOf);
 
 TEST(Crd, ThereAreEnoughRefusedManifests) { EXPECT_GE(Manifests("tests/crd/refused").size(), 60u); }
 

@@ -22,6 +22,7 @@ import grafana_board  # noqa: E402
 import monitoring  # noqa: E402
 import operators  # noqa: E402
 import prometheus_stack as stack  # noqa: E402
+from mail_server import MailServer  # noqa: E402
 
 SECONDS = 180
 STEP = 3  # seconds between two points
@@ -42,7 +43,7 @@ def main():
         # The text of the examples.
         text = subprocess.run(["bible", "-f", "gen1:1-deu34:12"], capture_output=True, text=True, check=True).stdout
         operator = operators.TrainingOperator(folder, [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]], text)
-        alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), stack.Webhook(), stack.MailServer())
+        alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), stack.Webhook(), MailServer().start())
         prometheus = stack.Stack(folder, operator.address, operator.token, (ROOT / monitoring.RULES).read_text(), alerting)
         try:
             stack.wait_for("the first steps", lambda: prometheus.query("muster_job_step > 0"), stack.LONG, operator.text)

@@ -24,6 +24,7 @@ import monitoring  # noqa: E402
 import operators  # noqa: E402
 import prometheus_stack as stack  # noqa: E402
 import promql  # noqa: E402
+from mail_server import MailServer  # noqa: E402
 
 PROGRAMS = [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]]
 LONG = stack.LONG
@@ -56,7 +57,7 @@ class LiveTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.addCleanup(scratch.cleanup)
         folder = pathlib.Path(scratch.name)
-        self.webhook, self.mail = stack.Webhook(), stack.MailServer()
+        self.webhook, self.mail = stack.Webhook(), MailServer().start()
         self.operator = make_operator(folder, PROGRAMS)
         self.addCleanup(self.operator.kill)
         rules = stack.shortened((ROOT / monitoring.RULES).read_text(), "2s")

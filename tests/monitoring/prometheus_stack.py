@@ -1,13 +1,11 @@
-"""Prometheus and Alertmanager as tools/setup --test unpacks them, and what alerts are sent to: a webhook and a mail server of
-the test. All listen on this machine alone."""
-import email
+"""Prometheus and Alertmanager as tools/setup --test unpacks them, and a webhook that alerts are sent to. All listen on this
+machine alone."""
 import http.server
 import json
 import os
 import pathlib
 import re
 import socket
-import socketserver
 import subprocess
 import threading
 import time
@@ -68,48 +66,6 @@ class Webhook:
 
     def firing(self, name):
         return [alert for alert in self.alerts if alert["labels"]["alertname"] == name and alert["status"] == "firing"]
-
-
-def text_of(mail):
-    """The texts of all parts of a mail, decoded."""
-    parts = [part for part in email.message_from_bytes(mail).walk() if not part.is_multipart()]
-    return "\n".join(part.get_payload(decode=True).decode() for part in parts)
-
-
-class MailServer:
-    """Keeps the mails that are sent to it: (recipients, text). It knows as much of RFC 5321 as a client needs."""
-
-    def __init__(self):
-        self.mails = []
-        mails = self.mails
-
-        class Handler(socketserver.StreamRequestHandler):
-            def say(self, words):
-                self.wfile.write(words.encode() + b"\r\n")
-
-            def handle(self):
-                self.say("220 mail.test ESMTP")
-                recipients = []
-                for line in iter(self.rfile.readline, b""):
-                    verb = line.decode().strip().upper()
-                    if verb.startswith("RCPT TO:"):
-                        recipients.append(line.decode().strip()[8:].strip(" <>"))
-                    if verb == "DATA":
-                        self.say("354 go on")
-                        mails.append((recipients, text_of(b"".join(iter(self.rfile.readline, b".\r\n")))))
-                        recipients = []
-                    if verb == "QUIT":
-                        self.say("221 bye")
-                        return
-                    self.say("250 mail.test" if verb.startswith("EHLO") else "250 OK")
-
-        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.address = f"127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def mentioning(self, word):
-        return [mail for mail in list(self.mails) if word in mail[1]]
 
 
 class Daemon:

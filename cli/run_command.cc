@@ -24,6 +24,7 @@
 #include "cli/script_hashes.h"
 #include "cli/worker_program.h"
 #include "operator/api/manifest.h"
+#include "operator/notify/receivers.h"
 
 namespace muster::cli {
 namespace {
@@ -39,6 +40,8 @@ std::vector<FlagSpec> SessionFlags() {
       {"http",
        "127.0.0.1:PORT to serve metrics, health and JSON on, for clients with the token in the "
        "job's http.token; default a socket for this user alone"},
+      {"alert-receivers",
+       "a file with the receivers that alert rules of the job may name; default none"},
       {"quiet", "no progress lines", /*is_switch=*/true},
   };
 }
@@ -64,6 +67,10 @@ absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
   options.agent = flags.Get("agent", "");
   options.trainer = flags.Get("trainer", "");
   options.http = flags.Get("http", options.http);
+  if (flags.Has("alert-receivers")) {
+    MUSTER_ASSIGN_OR_RETURN(options.alert_receivers,
+                            control::LoadReceivers(flags.Get("alert-receivers", "")));
+  }
   if (options.agent.empty()) {
     MUSTER_ASSIGN_OR_RETURN(options.agent, FindProgram("agent", "muster-agent", "agent"));
   }
@@ -84,6 +91,7 @@ absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const Flags& flags, cons
 
 int FailToOpen(const absl::Status& status) {
   Fail(status);
+  if (absl::IsInvalidArgument(status)) return kExitBadInput;
   return absl::IsFailedPrecondition(status) ? kExitRefused : kExitFailed;
 }
 

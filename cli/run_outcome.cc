@@ -41,8 +41,7 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
   facts.wall_seconds = wall_seconds;
   facts.rounds = static_cast<int>(job.status.round());
   if (job.status.checkpoint().has_step()) {
-    facts.checkpoint =
-        JoinPath(job.status.checkpoint().uri(), CheckpointName(job.status.checkpoint().step()));
+    facts.checkpoint = job.status.checkpoint().uri();
   }
   if (!history.steps().empty() && job.spec.has_checkpoint()) {
     const std::string directory = job.spec.checkpoint().uri();

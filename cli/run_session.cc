@@ -74,6 +74,7 @@ absl::Status RunSession::Start() {
   app.http.token_file = paths_.http_token();
   app.decision_log_dir = paths_.decisions();
   app.orphan_deadline = kOrphanDeadline;
+  app.alert_receivers = options_.alert_receivers;
   MUSTER_ASSIGN_OR_RETURN(app_, control::OperatorApp::Create(*api_, Clock::Real(), std::move(app)));
   MUSTER_RETURN_IF_ERROR(app_->Start());
   MUSTER_RETURN_IF_ERROR(WriteLiveOperator(PrivateFileSystem(), paths_, app_->http_address()));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@
 #include "operator/app/operator_app.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/local/local_nodes.h"
+#include "operator/notify/receivers.h"
 
 namespace muster::cli {
 
@@ -24,6 +26,8 @@ struct SessionOptions {
   std::string trainer;  // path of muster-trainer
   // Address of metrics, health and the JSON API: loopback host:port; empty: a socket of this user.
   std::string http;
+  // The receivers that alert rules of the job may name.
+  std::vector<control::Receiver> alert_receivers;
 };
 
 // One job on this machine: the embedded API with its files, the operator over it, and LocalNodes

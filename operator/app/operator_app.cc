@@ -92,6 +92,7 @@ class OperatorApp::Impl {
                  ToReplica(options_, fan_out_, notifier_, recorder_.get())),
         servers_(replica_, clock, options_) {
     replica_.OnWork([this] { WakeScheduler(); });
+    notifier_.Observe(replica_.metrics());
     if (options_.throttle != nullptr) options_.throttle->ConnectTo(&replica_.metrics());
   }
   ~Impl() {

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
+#include "operator/app/start_retry.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/nodes/authority_config.h"
 #include "operator/nodes/node_agent_directory.h"
@@ -34,6 +36,23 @@ OperatorServers::OperatorServers(Replica& replica, const Clock& clock,
                                  const OperatorOptions& options)
     : replica_(replica), clock_(clock), options_(options) {}
 
+absl::Status OperatorServers::CreateIdentity() {
+  CoordinatorIdentityOptions options;
+  options.operator_namespace = options_.operator_namespace;
+  options.find_worker = [this](const ReviewedPod& pod) {
+    return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
+  };
+  options.find_node = [this](const ReviewedPod& pod) {
+    return FindNodeOfPod(options_.node_agents, replica_.pods(), pod);
+  };
+  const auto create = [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(identity_,
+                            CoordinatorIdentity::Create(replica_.observed_api(), clock_, options));
+    return absl::OkStatus();
+  };
+  return RetryAtStart(clock_, create, absl::SleepFor);
+}
+
 absl::Status OperatorServers::StartCoordinator() {
   const std::vector<std::string>& addresses = options_.coordinator_addresses;
   if (addresses.empty()) {
@@ -41,16 +60,7 @@ absl::Status OperatorServers::StartCoordinator() {
   }
   if (NeedsIdentity(options_.http) ||
       !std::all_of(addresses.begin(), addresses.end(), IsUnixAddress)) {
-    CoordinatorIdentityOptions options;
-    options.operator_namespace = options_.operator_namespace;
-    options.find_worker = [this](const ReviewedPod& pod) {
-      return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
-    };
-    options.find_node = [this](const ReviewedPod& pod) {
-      return FindNodeOfPod(options_.node_agents, replica_.pods(), pod);
-    };
-    MUSTER_ASSIGN_OR_RETURN(identity_, CoordinatorIdentity::Create(replica_.observed_api(), clock_,
-                                                                   std::move(options)));
+    MUSTER_RETURN_IF_ERROR(CreateIdentity());
   }
   MUSTER_ASSIGN_OR_RETURN(coordinator_,
                           CoordinatorServer::Start(addresses, replica_.registry(), identity_.get(),

@@ -40,6 +40,7 @@ class OperatorServers {
   const CoordinatorIdentity* identity() const { return identity_.get(); }
 
  private:
+  absl::Status CreateIdentity();
   absl::Status StartCoordinator();
   LeaderView Leader() const;
   std::map<std::string, int64_t> Refusals() const;

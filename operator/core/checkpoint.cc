@@ -22,9 +22,7 @@ bool BelongsToRun(const Draft& draft, const v1alpha1::CheckpointReport& written)
 
 void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
   v1alpha1::CheckpointStatus& status = *draft.status().mutable_checkpoint();
-  const std::string uri = written.uri().empty() ? absl::StrCat(draft.spec().checkpoint().uri(), "/",
-                                                               written.directory())
-                                                : written.uri();
+  const std::string uri = CheckpointPath(draft.spec(), written.directory());
   const bool known =
       status.has_step() && status.step() == written.version().step() && status.uri() == uri;
   const std::string sentence =

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "operator/core/ended.h"
 #include "operator/core/floor.h"
 #include "operator/core/progress.h"
@@ -87,7 +88,7 @@ void RecordLastStep(Draft& draft, int64_t steps) {
   v1alpha1::CheckpointStatus& checkpoint = *draft.status().mutable_checkpoint();
   checkpoint.set_step(steps);
   checkpoint.set_attempt(std::max(checkpoint.attempt(), LastAttempt(draft)));
-  if (!checkpoint.has_uri()) checkpoint.set_uri(draft.spec().checkpoint().uri());
+  checkpoint.set_uri(CheckpointPath(draft.spec(), CheckpointName(steps)));
   checkpoint.set_time(FormatWall(draft.view.wall));
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/checkpoint/checkpoint_history.h"
 #include "base/hash.h"
 
@@ -45,7 +47,7 @@ void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept, int64_t attempt) 
   const bool there = status.has_step() && status.step() == kept.version().step() &&
                      HistoryName(status.history()) == history;
   status.set_step(kept.version().step());
-  status.set_uri(draft.spec().checkpoint().uri());
+  status.set_uri(CheckpointPath(draft.spec(), kept.directory()));
   status.set_history(history);
   status.set_attempt(attempt);
   if (!there) status.set_time(FormatWall(draft.view.wall));
@@ -58,6 +60,11 @@ void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept, int64_t attempt) 
 
 bool SavesState(const v1alpha1::TrainingJobSpec& spec) {
   return spec.has_trainer() && spec.has_checkpoint();
+}
+
+std::string CheckpointPath(const v1alpha1::TrainingJobSpec& spec, const std::string& directory) {
+  if (absl::StartsWith(directory, "/")) return directory;
+  return absl::StrCat(absl::StripSuffix(spec.checkpoint().uri(), "/"), "/", directory);
 }
 
 std::string NewHistory(const std::string& job_uid, RoundStamp id) {

@@ -16,6 +16,10 @@ namespace muster::control {
 // Returns true if the job has a trainer that saves its state.
 bool SavesState(const v1alpha1::TrainingJobSpec& spec);
 
+// Returns the directory of a checkpoint for status.checkpoint.uri, from its name below
+// spec.checkpoint.uri, or from an absolute path.
+std::string CheckpointPath(const v1alpha1::TrainingJobSpec& spec, const std::string& directory);
+
 // Returns the id of the history that begins if round `id` of the job starts from initial weights.
 std::string NewHistory(const std::string& job_uid, RoundStamp id);
 

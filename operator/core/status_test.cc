@@ -91,7 +91,7 @@ TEST(ProgressTest, AnEndReportedBeforeTheLastStepStillRecordsThatStepAndItsCheck
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
   EXPECT_EQ(plan.status.progress().step(), 100);
   EXPECT_EQ(plan.status.checkpoint().step(), 100);
-  EXPECT_EQ(plan.status.checkpoint().uri(), "/ck");
+  EXPECT_EQ(plan.status.checkpoint().uri(), "/ck/step-000000100");
 }
 
 void SetCheckpoint(TestWorld& world, int64_t step, int64_t attempt) {
@@ -192,6 +192,23 @@ TEST(CheckpointTest, IsShownAndEmitsOneEvent) {
   EXPECT_EQ(world.Condition(ConditionType::kCheckpointed), "True/CheckpointWritten");
   world.Advance(absl::Seconds(5));
   EXPECT_FALSE(world.Decide().write_status);
+}
+
+// Regression: the built-in trainer reports spec.checkpoint.uri, which the status then had.
+TEST(CheckpointTest, TheUriIsTheDirectoryThatHoldsTheCheckpoint) {
+  TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
+  world.MakeActive();
+  v1alpha1::CheckpointReport& written = world.view.checkpoint.written.emplace();
+  written.mutable_version()->set_attempt(1);
+  written.mutable_version()->set_step(10);
+  written.set_directory("step-000000010");
+  written.set_uri("/ck");
+  EXPECT_EQ(world.Decide().status.checkpoint().uri(), "/ck/step-000000010");
+  written.mutable_version()->set_step(20);
+  written.set_directory("/elsewhere/saved");
+  written.set_uri("/elsewhere/saved");
+  EXPECT_EQ(world.Decide().status.checkpoint().uri(), "/elsewhere/saved") << "of a command";
 }
 
 TEST(CheckpointTest, AFailedSaveIsShownAndTrainingGoesOn) {

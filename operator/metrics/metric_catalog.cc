@@ -133,6 +133,11 @@ void AddControl(Catalog& all) {
                                 MetricType::Counter,
                                 {"kind"},
                                 "Status writes of jobs: decision, or progress alone."});
+  set(MetricId::kAlertNotifications,
+      {"muster_alert_notifications_total",
+       MetricType::Counter,
+       {"receiver", "result"},
+       "Requests to receivers of jobs' alerts: success, or error (tried again)."});
   set(MetricId::kPodsBound,
       {"muster_pods_bound_total", MetricType::Counter, {}, "Pods bound to nodes."});
   set(MetricId::kGangsUndone,

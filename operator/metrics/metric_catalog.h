@@ -40,6 +40,7 @@ enum class MetricId {
   kRecoveryDuration,
   kFailures,
   kStatusWrites,
+  kAlertNotifications,
   kPodsBound,
   kGangsUndone,
   kTopologyFindings,

@@ -9,6 +9,7 @@
 #include "operator/kube/request_observer.h"
 #include "operator/kube/wrap/observed_api.h"
 #include "operator/metrics/series.h"
+#include "operator/notify/notification_observer.h"
 #include "operator/reconcile/controller_observer.h"
 #include "operator/reconcile/work_queue.h"
 #include "prometheus/metric_family.h"
@@ -20,7 +21,8 @@ namespace muster::control {
 class Metrics final : public WorkQueueObserver,
                       public ControllerObserver,
                       public kube::RequestObserver,
-                      public kube::WatchObserver {
+                      public kube::WatchObserver,
+                      public NotificationObserver {
  public:
   Metrics();
 
@@ -70,6 +72,14 @@ class Metrics final : public WorkQueueObserver,
     watches_ended_.Increment({std::string(resource), std::string(reason)});
   }
 
+  // Notifications
+  void ReceiverAdded(const std::string& receiver) override {
+    for (const char* result : {"success", "error"}) notifications_.With({receiver, result});
+  }
+  void Notified(const std::string& receiver, bool taken) override {
+    notifications_.Increment({receiver, taken ? "success" : "error"});
+  }
+
   std::vector<prometheus::MetricFamily> Collect() const { return all_.Collect(); }
 
  private:
@@ -90,6 +100,7 @@ class Metrics final : public WorkQueueObserver,
   HistogramSeries recovery_duration_{MetricId::kRecoveryDuration, all_};
   CounterSeries failures_{MetricId::kFailures, all_};
   CounterSeries status_writes_{MetricId::kStatusWrites, all_};
+  CounterSeries notifications_{MetricId::kAlertNotifications, all_};
 };
 
 }  // namespace muster::control

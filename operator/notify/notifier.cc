@@ -25,6 +25,11 @@ Notifier::Notifier(const std::vector<Receiver>& receivers, AlertSender& sender, 
   for (const Receiver& receiver : receivers) lines_.push_back(std::make_unique<Line>(receiver));
 }
 
+void Notifier::Observe(NotificationObserver& observer) {
+  observer_ = &observer;
+  for (const std::unique_ptr<Line>& line : lines_) observer.ReceiverAdded(line->receiver.name);
+}
+
 void Notifier::Set(const AlertedJob& job, const ByReceiver& firing) {
   for (const std::unique_ptr<Line>& line : lines_) {
     const auto found = firing.find(line->receiver.name);
@@ -62,6 +67,7 @@ bool Notifier::RunOnce(size_t receiver) {
     MUSTER_LOG_LIMITED(WARN, line.receiver.name, "alert not sent, and is tried again later",
                        {"receiver", line.receiver.name}, {"error", sent});
   }
+  if (observer_ != nullptr) observer_->Notified(line.receiver.name, sent.ok());
   MutexLock lock(line.mu);
   line.book.Told(*batch, sent.ok(), clock_.Monotonic());
   return true;

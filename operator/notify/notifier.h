@@ -12,6 +12,7 @@
 #include "operator/notify/alert_book.h"
 #include "operator/notify/http_sender.h"
 #include "operator/notify/job_alert.h"
+#include "operator/notify/notification_observer.h"
 #include "operator/notify/receivers.h"
 
 namespace muster::control {
@@ -37,6 +38,9 @@ class Notifier {
 
   // `sender` and `clock` must outlive it.
   Notifier(const std::vector<Receiver>& receivers, AlertSender& sender, const Clock& clock);
+
+  // Reports requests to `observer`, which must outlive them. Call it before any other method.
+  void Observe(NotificationObserver& observer);
 
   // The alerts of one job that fire, by the receiver that its rule names. Those of receivers that
   // do not exist are left out.
@@ -66,6 +70,7 @@ class Notifier {
 
   AlertSender& sender_;
   const Clock& clock_;
+  NotificationObserver* observer_ = nullptr;
   std::vector<std::unique_ptr<Line>> lines_;
 };
 

@@ -14,10 +14,12 @@
 #include "httplib.h"
 #include "operator/notify/fake_receiver.h"
 #include "operator/notify/http_sender.h"
+#include "operator/notify/notification_observer.h"
 
 namespace muster::control {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -93,6 +95,34 @@ TEST(NotifierTest, AReceiverThatRefusesIsTriedAgain) {
   clock.Advance(absl::Hours(1));
   EXPECT_FALSE(notifier.RunOnce(0));
   EXPECT_EQ(server.Request(0).body, server.Request(1).body);
+}
+
+class Recorder final : public NotificationObserver {
+ public:
+  void ReceiverAdded(const std::string& receiver) override { seen.push_back(receiver); }
+  void Notified(const std::string& receiver, bool taken) override {
+    seen.push_back(absl::StrCat(receiver, taken ? " took it" : " did not take it"));
+  }
+  std::vector<std::string> seen;
+};
+
+TEST(NotifierTest, EachRequestIsReportedWithTheReceiversNameAlone) {
+  FakeReceiver server;
+  ManualClock clock;
+  HttpSender sender;
+  Notifier notifier({Webhook("chat", server.origin()), Webhook("idle", server.origin())}, sender,
+                    clock);
+  Recorder recorder;
+  notifier.Observe(recorder);
+  notifier.Set(kJob, {{"chat", {kSpike}}});
+  server.Answer(503);
+  EXPECT_TRUE(notifier.RunOnce(0));
+  server.Answer(204);
+  clock.Advance(absl::Seconds(1));
+  EXPECT_TRUE(notifier.RunOnce(0));
+  EXPECT_FALSE(notifier.RunOnce(0)) << "nothing is due, so nothing is reported";
+  EXPECT_FALSE(notifier.RunOnce(1));
+  EXPECT_THAT(recorder.seen, ElementsAre("chat", "idle", "chat did not take it", "chat took it"));
 }
 
 TEST(HttpSenderTest, TheAuthorizationIsReadForEachRequest) {

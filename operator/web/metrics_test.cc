@@ -35,6 +35,8 @@ void Exercise(Metrics& metrics) {
   metrics.Throttled(absl::Milliseconds(3));
   metrics.WatchEnded("pods", "Expired");
   metrics.LeaderChanged();
+  metrics.ReceiverAdded("chat");
+  metrics.Notified("chat", /*taken=*/false);
 }
 
 // Adds a job that has a value for every metric of a job.
@@ -113,6 +115,10 @@ TEST(MetricsTest, FiguresOfTheWorldAreOnThePage) {
   EXPECT_THAT(text, HasSubstr("muster_recovery_duration_seconds_sum{class=\"RankFailed\"} 1.2\n"));
   EXPECT_THAT(text, HasSubstr("muster_failures_total{class=\"NodeLost\",action=\"Ignore\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("muster_status_writes_total{kind=\"progress\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("muster_alert_notifications_total{receiver=\"chat\",result="
+                              "\"error\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("muster_alert_notifications_total{receiver=\"chat\",result="
+                              "\"success\"} 0\n"));
   EXPECT_THAT(
       text,
       HasSubstr("muster_api_requests_total{verb=\"list\",resource=\"pods\",code=\"200\"} 1\n"));

@@ -48,7 +48,7 @@ TEST_F(PluginTest, AJobThatTrainsIsShownWithItsProgressPodsEventsAndCheckpoints)
   EXPECT_THAT(Muster("top --once"), AllOf(HasSubstr("shown"), HasSubstr("1 jobs")));
   EXPECT_THAT(Muster("events shown"), AllOf(HasSubstr("RoundActive"), HasSubstr("Pulled")));
   EXPECT_THAT(Muster("checkpoints shown"),
-              AllOf(HasSubstr("Checkpoint:  step "), HasSubstr(", /checkpoints/shown, ")));
+              AllOf(HasSubstr("Checkpoint:  step "), HasSubstr(", /checkpoints/shown/step-")));
   // The agent's own lines are those of no rank.
   EXPECT_THAT(Muster("logs shown --worker=2"), HasSubstr("joined"));
   const std::string two = Muster("logs shown --rank=2 --tail=50");

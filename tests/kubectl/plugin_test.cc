@@ -1,6 +1,4 @@
 // Tests `kubectl muster`, found and run by kubectl itself, on a real API server.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -10,11 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/api.h"
 #include "operator/kube/resource_type.h"
 #include "tests/testenv/test_cluster.h"
 
@@ -70,6 +70,17 @@ class Plugin : public testing::Test {
     return result.out;
   }
   static Json Job() { return cluster_->Get(kube::kTrainingJobs, "counting").value(); }
+  // Waits until there is a job.
+  static void AwaitJob() {
+    kube::WatchOptions options;
+    options.name_space = cluster_->name_space();
+    options.bookmarks = false;
+    const auto watcher = cluster_->api().Watch(kube::kTrainingJobs, options);
+    ASSERT_TRUE(watcher.ok()) << watcher.status();
+    const auto event = (*watcher)->Next(absl::Minutes(1));
+    ASSERT_TRUE(event.ok()) << event.status();
+    ASSERT_TRUE(event->has_value()) << "no job was created";
+  }
   // Writes the status, as the operator would.
   static void SetStatus(const std::string& json) {
     Json job = Job();
@@ -135,7 +146,7 @@ TEST_F(Plugin, EventsAreThoseOfTheJobAlone) {
 TEST_F(Plugin, RunFollowsTheJobToItsEndWithPlainLinesInAPipe) {
   tests::CommandResult followed;
   std::thread run([&] { followed = Run({"run", manifest_}); });
-  while (!cluster_->Get(kube::kTrainingJobs, "counting").ok()) usleep(20'000);
+  AwaitJob();
   SetStatus(kTraining);
   SetStatus(R"({"state": "Failed", "conditions": [{"type": "Failed", "status": "True",
     "reason": "MaxFailures", "message": "the 11th failure",

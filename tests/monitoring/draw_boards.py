@@ -44,7 +44,8 @@ def main():
         text = subprocess.run(["bible", "-f", "gen1:1-deu34:12"], capture_output=True, text=True, check=True).stdout
         operator = operators.TrainingOperator(folder, [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]], text)
         alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), stack.Webhook(), MailServer().start())
-        prometheus = stack.Stack(folder, operator.address, operator.token, (ROOT / monitoring.RULES).read_text(), alerting)
+        rules = (ROOT / monitoring.RULES).read_text()
+        prometheus = stack.Stack(folder, operator.address, operator.token, rules, alerting, f"127.0.0.1:{stack.free_port()}")
         try:
             stack.wait_for("the first steps", lambda: prometheus.query("muster_job_step > 0"), stack.LONG, operator.text)
             begin = time.time()

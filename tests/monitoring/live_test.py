@@ -2,8 +2,9 @@
 """usage: live_test.py MUSTER AGENT TRAINER OPERATOR
 
 Runs the real Prometheus and Alertmanager beside an operator whose job trains: every expression of every panel, rule and
-alert has data, and alerts that real faults set off arrive at a webhook and in a mailbox. What only an operator with TLS has
-is asked of one without a job. The paths are those of the built programs.
+alert has data, and alerts that real faults set off arrive at a webhook and in a mailbox: those of the rules through
+Prometheus, those of the job's own rules from the operator. What only an operator with TLS has is asked of one without a job.
+The paths are those of the built programs.
 """
 import datetime
 import math
@@ -57,12 +58,16 @@ class LiveTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.addCleanup(scratch.cleanup)
         folder = pathlib.Path(scratch.name)
-        self.webhook, self.mail = stack.Webhook(), MailServer().start()
-        self.operator = make_operator(folder, PROGRAMS)
+        self.webhook, self.mail, self.chat = stack.Webhook(), MailServer().start(), stack.Webhook()
+        page = (ROOT / "docs/monitoring.md").read_text()
+        manager = f"127.0.0.1:{stack.free_port()}"
+        receivers = folder / "receivers.yaml"
+        receivers.write_text(stack.receivers_of_jobs(page, self.chat, manager))
+        self.operator = make_operator(folder, PROGRAMS, receivers=receivers)
         self.addCleanup(self.operator.kill)
         rules = stack.shortened((ROOT / monitoring.RULES).read_text(), "2s")
-        alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), self.webhook, self.mail)
-        self.stack = stack.Stack(folder, self.operator.address, self.operator.token, rules, alerting)
+        alerting = stack.delivered_at_once(page, self.webhook, self.mail)
+        self.stack = stack.Stack(folder, self.operator.address, self.operator.token, rules, alerting, manager)
         self.addCleanup(self.stack.stop)
 
     def look(self):
@@ -114,13 +119,14 @@ class LiveTest(unittest.TestCase):
 
     def begin_fault(self):
         """Only what begins from now on is expected."""
-        self.webhook.alerts.clear()
-        self.mail.mails.clear()
+        for arrived in (self.webhook.alerts, self.chat.alerts, self.mail.mails):
+            arrived.clear()
         self.began = datetime.datetime.now(datetime.timezone.utc)
 
-    def arrived(self, name):
-        """The alert at the webhook if it has begun since the fault."""
-        return [alert for alert in self.webhook.firing(name) if datetime.datetime.fromisoformat(alert["startsAt"]) >= self.began]
+    def arrived(self, name, webhook=None, status="firing"):
+        """The alert at the webhook, Alertmanager's if none is named, if it has begun since the fault."""
+        alerts = (webhook or self.webhook).having(name, status)
+        return [alert for alert in alerts if datetime.datetime.fromisoformat(alert["startsAt"]) >= self.began]
 
     def expect_alert(self, name, labels):
         """Waits for the alert at both receivers, and checks what it says."""
@@ -133,6 +139,26 @@ class LiveTest(unittest.TestCase):
         self.assertIn(arrived["annotations"]["runbook_url"], text)
         for value in labels.values():
             self.assertIn(value, text)
+
+    def expect_alerts_of_the_job(self):
+        """Stops the trainers until both rules of the job fire; each of their receivers learns of the begin and of the end."""
+        name = "TrainingJobStalled"
+        self.wait_for("no rule of the job that fires", lambda: self.number("sum(muster_job_alert_firing)") == 0)
+        self.begin_fault()
+        self.operator.signal_trainers(signal.SIGSTOP)
+        for alert, receiver, webhook in (("quiet", "chat", self.chat), ("hangs", "mail", None)):
+            arrived = self.wait_for(f"{name} from {receiver}", lambda: self.arrived(name, webhook))[0]
+            labels = {"alert": alert, "receiver": receiver, "training_job": JOB, "severity": "warning"}
+            self.assertEqual({label: arrived["labels"].get(label) for label in labels}, labels)
+            self.assertRegex(arrived["annotations"]["description"], "^no step was reported for ")
+        recipients, text = self.wait_for(f"a mail about {name}", lambda: self.mail.mentioning(name))[0]
+        self.assertEqual(recipients, ["oncall@example.com"])
+        self.assertIn("no step was reported for ", text)
+        self.operator.signal_trainers(signal.SIGCONT)
+        for receiver, webhook in (("chat", self.chat), ("mail", None)):
+            self.wait_for(f"the end of {name} from {receiver}", lambda: self.arrived(name, webhook, "resolved"))
+            taken = f'muster_alert_notifications_total{{receiver="{receiver}", result="success"}}'
+            self.wait_for("both requests counted", lambda: self.number(taken) >= 2)
 
     def lose_the_storage(self):
         """A file in the place of the directory of checkpoints; returns what gives the directory back."""
@@ -162,6 +188,7 @@ class LiveTest(unittest.TestCase):
         self.expect_alert("MusterJobCannotSave", {"training_job": JOB, "severity": "critical"})
         give_back()
         self.wait_for("a checkpoint again", lambda: self.number("muster_job_checkpoint_failing") == 0)
+        self.expect_alerts_of_the_job()
         self.begin_fault()
         self.operator.kill()
         self.expect_alert("MusterOperatorDown", {"severity": "critical"})

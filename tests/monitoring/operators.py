@@ -23,23 +23,32 @@ spec:
   checkpoint: {uri: FOLDER/checkpoints, interval: {mode: Steps, steps: 20}}
 """
 
+# A rule for each receiver of docs/monitoring.md. The trainers take a step in milliseconds.
+ALERTS = """
+  alerts:
+  - {name: hangs, kind: Stalled, stalled: {for: 4s}, receiver: mail}
+  - {name: quiet, kind: Stalled, stalled: {for: 4s}, receiver: chat}
+"""
+
 
 TEXT = "".join(f"{number % 7} In the beginning was the round, and every rank was in it.\n" for number in range(700))
 
 
 class TrainingOperator:
-    """`muster run` with its agents and trainers: an operator, its embedded API server, and a job of two workers."""
+    """`muster run` with its agents and trainers: an operator, its embedded API server, and a job of two workers. With
+    `receivers`, the path of a list of them, the job has alert rules."""
 
-    def __init__(self, folder, programs, text=TEXT):
+    def __init__(self, folder, programs, text=TEXT, receivers=None):
         self.folder = folder
         self.state = folder / "state/watched"
         self.token = self.state / "http.token"
         (folder / "text.txt").write_text(text)
-        (folder / "manifest.yaml").write_text(MANIFEST.replace("FOLDER", str(folder)))
+        (folder / "manifest.yaml").write_text(MANIFEST.replace("FOLDER", str(folder)) + (ALERTS if receivers else ""))
         muster, agent, trainer, _ = programs
         with open(folder / "muster.log", "wb") as out:
             self.process = subprocess.Popen(
-                [muster, "run", "manifest.yaml", f"--state-dir={folder}/state", f"--agent={agent}", f"--trainer={trainer}", "--http=127.0.0.1:0"],
+                [muster, "run", "manifest.yaml", f"--state-dir={folder}/state", f"--agent={agent}", f"--trainer={trainer}", "--http=127.0.0.1:0",
+                 *([f"--alert-receivers={receivers}"] if receivers else [])],
                 cwd=folder, stdout=out, stderr=subprocess.STDOUT,
                 env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
         self.address = stack.wait_for("the operator's address", self.find_address, stack.LONG, self.text)
@@ -55,6 +64,10 @@ class TrainingOperator:
         """Pids of the trainers; the kernel lists children under the thread that started them."""
         files = [file for agent in self.agents() for file in pathlib.Path(f"/proc/{agent}/task").glob("*/children")]
         return [int(pid) for file in files for pid in file.read_text().split()]
+
+    def signal_trainers(self, number):
+        for pid in self.trainers():
+            os.kill(pid, number)
 
     def text(self):
         logs = [log for log in (self.folder / "muster.log", self.state / "operator.log") if log.exists()]
@@ -73,10 +86,10 @@ class TrainingOperator:
 class TlsOperator:
     """`muster-operator` with an embedded API server: agents reach it over TLS, as on a cluster. It has no jobs."""
 
-    def __init__(self, folder, programs):
+    def __init__(self, folder, programs, receivers):
         self.token = folder / "state/http.token"
         self.daemon = stack.Daemon(folder, "operator", [programs[3], f"--state-dir={folder}/state", "--http=127.0.0.1:0",
-                                                        "--coordinator=127.0.0.1:0", "--probes="])
+                                                        "--coordinator=127.0.0.1:0", "--probes=", f"--alert-receivers={receivers}"])
         self.kill, self.text = self.daemon.stop, self.daemon.text
         said = stack.wait_for("the operator's addresses", self.find_addresses, stack.LONG, self.text)
         self.coordinator, self.address = said

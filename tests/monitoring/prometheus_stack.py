@@ -65,7 +65,10 @@ class Webhook:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def firing(self, name):
-        return [alert for alert in self.alerts if alert["labels"]["alertname"] == name and alert["status"] == "firing"]
+        return self.having(name, "firing")
+
+    def having(self, name, status):
+        return [alert for alert in list(self.alerts) if alert["labels"]["alertname"] == name and alert["status"] == status]
 
 
 class Daemon:
@@ -92,10 +95,22 @@ def shortened(rules, wait):
 
 def delivered_at_once(page, webhook, mail):
     """The configuration of Alertmanager that a page shows, with the receivers' addresses and without waiting."""
-    text = re.search(r"<!-- alertmanager -->\n```yaml\n(.*?)```", page, re.S)[1]
-    for shown, here in (("smtp.example.com:587", mail.address), ("https://pager.example.com/alerts", webhook.url),
-                        ("smtp_require_tls: true", "smtp_require_tls: false"), ("group_wait: 30s", "group_wait: 0s"),
-                        ("group_interval: 5m", "group_interval: 1s")):
+    return shown_with(page, "alertmanager", {
+        "smtp.example.com:587": mail.address, "https://pager.example.com/alerts": webhook.url, "smtp_require_tls: true": "smtp_require_tls: false",
+        "group_wait: 30s": "group_wait: 0s", "group_interval: 5m": "group_interval: 1s"})
+
+
+def receivers_of_jobs(page, webhook, manager):
+    """The list of receivers that a page shows, with the addresses of this webhook and this Alertmanager."""
+    return shown_with(page, "alert receivers", {
+        "https://chat.example.com/hooks/1": webhook.url, "http://alertmanager-operated.monitoring:9093": f"http://{manager}",
+        "    authorizationFile: /etc/muster/chat-authorization   # its line is the header Authorization; optional\n": ""})
+
+
+def shown_with(page, mark, replacements):
+    """The block of YAML that has this mark on the page, with each of `replacements` in the place of what the page has once."""
+    text = re.search(rf"<!-- {mark} -->\n```yaml\n(.*?)```", page, re.S)[1]
+    for shown, here in replacements.items():
         if text.count(shown) != 1:
             raise AssertionError(f"the page has {shown!r} {text.count(shown)} times:\n{text}")
         text = text.replace(shown, here)
@@ -112,12 +127,12 @@ def is_ready(address):
 
 class Stack:
     """A Prometheus that scrapes one operator each second and loads the rules, and an Alertmanager with the configuration
-    `alerting`. Both keep their data under `folder`."""
+    `alerting` at the address `manager`. Both keep their data under `folder`."""
 
-    def __init__(self, folder, target, token_file, rules, alerting):
+    def __init__(self, folder, target, token_file, rules, alerting, manager):
         self.daemons = []
         self.address = f"127.0.0.1:{free_port()}"
-        self.manager = f"127.0.0.1:{free_port()}"
+        self.manager = manager
         (folder / "rules.yaml").write_text(rules)
         # JSON is YAML; the job's name is that of the chart's Service.
         (folder / "prometheus.yml").write_text(json.dumps({

@@ -39,6 +39,7 @@ TEST(EndedTest, OtherContainersOfThePodEndWithTheJob) {
   world.MakeActive();
   world.EndCommand(0);
   world.Pod(0).exit_code = 0;
+  world.Pod(0).others_left = true;
   EXPECT_THAT(world.Decide().deletes, IsEmpty()) << "the other worker runs on";
   world.EndCommand(1);
   EndPod(world.Pod(1));
@@ -46,6 +47,20 @@ TEST(EndedTest, OtherContainersOfThePodEndWithTheJob) {
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
   ASSERT_EQ(plan.deletes.size(), 1u) << "the other pod is over by itself, and its log is kept";
   EXPECT_EQ(plan.deletes[0].name, world.Pod(0).name);
+}
+
+// A kubelet tells the end of the only container, and a second later that of the pod.
+TEST(EndedTest, APodWhoseOnlyContainerHasEndedIsKeptWithItsLog) {
+  CommandWorld world(1);
+  world.MakeActive();
+  world.EndCommand(0);
+  world.Pod(0).exit_code = 0;
+  EXPECT_THAT(world.Decide().deletes, IsEmpty());
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+  world.Advance(absl::Hours(1));
+  EXPECT_THAT(world.Decide().deletes, IsEmpty());
+  EndPod(world.Pod(0));
+  EXPECT_THAT(world.Decide().deletes, IsEmpty());
 }
 
 TEST(EndedTest, AWorkerThatFailedIsReplacedAlthoughOtherContainersOfItsPodRun) {

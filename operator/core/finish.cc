@@ -150,10 +150,11 @@ void StopFinished(Draft& draft) {
   const bool save = failed != nullptr && failed->reason() == Name(Reason::kDeadlineExceeded);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr) continue;
-    const bool over =
-        worker.pod->phase == PodPhase::kSucceeded || worker.pod->phase == PodPhase::kFailed;
-    // Only the template's other containers are left, which end with the pod.
-    if (!over && WorkerHasEnded(*worker.pod)) draft.Delete(*worker.pod, "the job has ended");
+    // A pod whose containers have all ended is kept, with its logs. A kubelet reports the end of
+    // the last container before that of the pod.
+    if (WorkerHasEnded(*worker.pod) && worker.pod->others_left) {
+      draft.Delete(*worker.pod, "the job has ended");
+    }
     if (worker.presence == Presence::kGone) continue;
     const bool attached = worker.agent != nullptr && worker.agent->attached;
     if (attached && memory.stop.sent_session[worker.index] != worker.agent->session) {

@@ -83,7 +83,8 @@ struct PodView {
   bool ready = false;
   // The exit code of the container `worker` once it has terminated; 128+signal when killed.
   std::optional<int> exit_code;
-  std::string reason;  // the pod's or the container's: OOMKilled, Evicted, NodeLost, ...
+  bool others_left = false;  // a container other than `worker` has not ended
+  std::string reason;        // the pod's or the container's: OOMKilled, Evicted, NodeLost, ...
   std::string message;
   // Every container that has terminated, including `worker`.
   std::vector<ContainerEnd> ended;

@@ -99,6 +99,15 @@ std::vector<ContainerWait> ReadWaits(const Json& pod) {
   return waits;
 }
 
+bool OthersHaveNotEnded(const Json& pod) {
+  const Json* list = kube::Find(pod, {"status", "containerStatuses"});
+  if (list == nullptr || !list->is_array()) return false;
+  return std::any_of(list->begin(), list->end(), [](const Json& item) {
+    return StringAt(item, {"name"}) != kWorkerContainer &&
+           kube::Find(item, {"state", "terminated"}) == nullptr;
+  });
+}
+
 void ReadWorkerContainer(const Json& pod, PodView& view) {
   const Json* status =
       FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", kWorkerContainer);
@@ -133,6 +142,7 @@ PodView ParsePodView(const Json& json) {
   ReadWorkerContainer(json, view);
   if (kube::LabelOf(json, kJobLabel).empty())
     return view;  // not a job's pod: only its place matters
+  view.others_left = OthersHaveNotEnded(json);
   view.ended = ReadEnds(json);
   view.waiting = ReadWaits(json);
   view.conditions = ReadConditions(json);

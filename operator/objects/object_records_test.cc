@@ -63,6 +63,7 @@ TEST(ObjectRecordsTest, ReadsAPod) {
   EXPECT_EQ(pod->view->phase, PodPhase::kFailed);
   EXPECT_EQ(pod->view->exit_code, 137);
   EXPECT_EQ(pod->view->reason, "OOMKilled");
+  EXPECT_TRUE(pod->view->others_left) << "the shell";
   ASSERT_EQ(pod->view->ended.size(), 2u);
   EXPECT_EQ(pod->view->ended[0].container, "worker");
   EXPECT_EQ(pod->view->ended[0].reason, "OOMKilled");
@@ -148,8 +149,8 @@ std::string Printed(const PodRecord& pod) {
   const PodView& view = *pod.view;
   absl::StrAppend(&text, " ", view.uid, " ", view.resource_version, " ", view.owner_uid, " ",
                   view.index, view.incarnation, static_cast<int>(view.phase), " ", view.node, " ",
-                  view.deleting, view.ready, " ", view.exit_code.value_or(-1), " ", view.reason,
-                  " ", view.message);
+                  view.deleting, view.ready, " ", view.exit_code.value_or(-1), view.others_left,
+                  " ", view.reason, " ", view.message);
   for (const ContainerEnd& end : view.ended) {
     absl::StrAppend(&text, " ", end.container, " ", end.exit_code, " ", end.signal, " ",
                     end.reason);

@@ -149,8 +149,8 @@ std::string Printed(const PodRecord& pod) {
   const PodView& view = *pod.view;
   absl::StrAppend(&text, " ", view.uid, " ", view.resource_version, " ", view.owner_uid, " ",
                   view.index, view.incarnation, static_cast<int>(view.phase), " ", view.node, " ",
-                  view.deleting, view.ready, " ", view.exit_code.value_or(-1), view.others_left,
-                  " ", view.reason, " ", view.message);
+                  view.deleting, view.ready, " ", view.exit_code.value_or(-1), " ",
+                  view.others_left, " ", view.reason, " ", view.message);
   for (const ContainerEnd& end : view.ended) {
     absl::StrAppend(&text, " ", end.container, " ", end.exit_code, " ", end.signal, " ",
                     end.reason);
@@ -170,7 +170,7 @@ TEST(ObjectRecordsTest, ThePodFieldsAreAllThatIsRead) {
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_EQ(Printed(*pod), Printed(*ParsePodRecord(whole)));
   EXPECT_EQ(Printed(*pod),
-            "d/gpt-0-2 gpt muster 3000 1073741824 1 1 no room u 7 j 023 n1 11 137 Evicted low on "
+            "d/gpt-0-2 gpt muster 3000 1073741824 1 1 no room u 7 j 023 n1 11 137 1 Evicted low on "
             "memory worker 137 9 OOMKilled copy CrashLoop why log ImagePullBackOff no "
             "PodScheduled=False r Ready=True ");
 }

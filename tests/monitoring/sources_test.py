@@ -35,11 +35,6 @@ class Generated(unittest.TestCase):
         made = {ROOT / path for path in monitoring.files()}
         self.assertEqual({path for path in (ROOT / "charts/muster/files").rglob("*") if path.is_file()}, made)
 
-    def test_prometheus_accepts_the_configuration_of_the_standalone_set(self):
-        configuration = ROOT / "deploy/monitoring/standalone/prometheus.yml"
-        checked = subprocess.run([prometheus_stack.PROMTOOL, "check", "config", "--syntax-only", configuration], capture_output=True, text=True)
-        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
-
     def test_prometheus_accepts_the_rules(self):
         checked = subprocess.run([prometheus_stack.PROMTOOL, "check", "rules", ROOT / monitoring.RULES], capture_output=True, text=True)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)

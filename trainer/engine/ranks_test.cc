@@ -31,7 +31,7 @@ std::vector<Result> Train(const TrainingOptions& options, int world, int steps, 
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
       auto state = MakeTinyState(options, dropout);
-      SyntheticFeed feed(options, TinyGpt2(dropout).vocabulary);
+      SyntheticFeed feed(options, TinyModel(dropout).vocabulary);
       Engine engine(*state, feed, timer, interrupt);
       ASSERT_TRUE(engine.BeginAlone(*communicators[r]).ok());
       Result& result = results[static_cast<size_t>(r)];
@@ -102,7 +102,7 @@ TEST(RanksTest, RanksWithDifferentSpecsFailTheVoteAndApplyNothing) {
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
       auto state = MakeTinyState(options, 0.0);
-      SyntheticFeed feed(options, TinyGpt2(0.0).vocabulary);
+      SyntheticFeed feed(options, TinyModel(0.0).vocabulary);
       Engine engine(*state, feed, timer, interrupt);
       ASSERT_TRUE(engine.BeginAlone(*communicators[static_cast<size_t>(r)]).ok());
       EXPECT_EQ(engine.Step({}).status().message(),

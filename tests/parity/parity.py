@@ -58,7 +58,7 @@ def without_key_bias(name, tensor, heads):
     return tensor
 
 
-def compare_movement(verdicts, initial, ours, theirs, heads, limit):
+def compare_movement(verdicts, initial, ours, theirs, limit, heads=None):
     """Final weights minus the initial ones, because most of a weight is its initial value."""
     moved = lambda final: {name: without_key_bias(name, final[name] - initial[name], heads) for name in final.keys() & initial.keys()}
     verdicts.equal_tensors("final weights less initial ones", moved(ours), moved(theirs), limit)
@@ -130,7 +130,7 @@ def compare(verdicts, folder):
     verdicts.equal_curves(f"gradient norm of every step to {steps}", run["gradientNorms"], norms, limits[steps])
     final = read_dump(verdicts, folder, "final")
     if final is not None:
-        compare_movement(verdicts, initial, final, model.state_dict(), config.get("n_head"), MOVEMENT_LIMITS[precision])
+        compare_movement(verdicts, initial, final, model.state_dict(), MOVEMENT_LIMITS[precision], config.get("n_head"))
         compare_logits(verdicts, folder, model, data, final, precision)
     fall = 1 - losses[-1] / losses[0]
     verdicts.within(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)

@@ -108,11 +108,16 @@ inline TrainingOptions TinyOptions() {
   return options;
 }
 
-inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options,
-                                                    double dropout) {
-  auto state = TrainingState::Create(*MakeModel(TinyModel(dropout)), options);
+inline std::unique_ptr<TrainingState> MakeState(const TrainingOptions& options,
+                                                const planner::ModelShape& model) {
+  auto state = TrainingState::Create(*MakeModel(model), options);
   (*state)->InitializeFresh();
   return *std::move(state);
+}
+
+inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options,
+                                                    double dropout) {
+  return MakeState(options, TinyModel(dropout));
 }
 
 }  // namespace muster::trainer

@@ -72,7 +72,7 @@ TEST(ReadModelShapeTest, ReadsWhatEveryPresetWrites) {
   EXPECT_EQ(*ReadModelShape(ConfigOf(linear), kTensors), linear);
 }
 
-// What Meta's Llama 3.2 1B has in its config.json, less what has no part in the model.
+// The config is that of Meta's Llama 3.2 1B.
 TEST(ReadModelShapeTest, ReadsAPublishedConfig) {
   const Json config = *ParseJson(R"({
     "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,

@@ -7,7 +7,7 @@
 
 namespace muster::trainer {
 
-// What attention reads, each [batch, heads, sequence, head width]. Keys and values may have fewer
+// The inputs of attention, each [batch, heads, sequence, head width]. Keys and values may have fewer
 // heads than queries, which then share them in equal runs (grouped-query attention).
 struct AttentionInputs {
   at::Tensor queries;

@@ -16,7 +16,8 @@ namespace muster::trainer {
 inline constexpr double kDeviation = 0.02;
 double ResidualDeviation(const planner::ModelShape& shape);
 
-// A family of models: the functions that make one, and that write and read its config. The shapes are complete and checked (planner/model_shape.h).
+// A family of models: the functions that make one, and that write and read its config. The shapes
+// are complete and checked (planner/model_shape.h).
 struct Family {
   planner::ModelFamily family;
   // Makes the blocks: an embedding, one for each layer, and the head with the loss. Parameters have

@@ -7,8 +7,8 @@
 
 namespace muster::trainer {
 
-// The inputs of attention, each [batch, heads, sequence, head width]. Keys and values may have fewer
-// heads than queries, which then share them in equal runs (grouped-query attention).
+// The inputs of attention, each [batch, heads, sequence, head width]. Keys and values may have
+// fewer heads than queries, which then share them in equal runs (grouped-query attention).
 struct AttentionInputs {
   at::Tensor queries;
   at::Tensor keys;

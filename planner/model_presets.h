@@ -2,51 +2,34 @@
 #define MUSTER_PLANNER_MODEL_PRESETS_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "planner/model_shape.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::planner {
 
-// The GPT-2 models that a job can name, and their requirements. Pure arithmetic; sizes are in bytes
+// The models that a job can name, and their requirements. Pure arithmetic; sizes are in bytes
 // unless a name says otherwise. Thread-safe: no state.
-
-// Everything that determines the shapes of a model's tensors, plus dropout.
-struct ModelShape {
-  int32_t layers = 0;
-  int32_t heads = 0;
-  int32_t width = 0;
-  int32_t positions = 0;
-  int32_t vocabulary = 0;
-  double dropout = 0;
-
-  bool operator==(const ModelShape&) const = default;
-};
 
 struct ModelPreset {
   absl::string_view name;
-  int32_t layers;
-  int32_t heads;
-  int32_t width;
-  int32_t positions;
+  ModelShape shape;  // without vocabulary; a 0 is the family's own value
 };
 
-// Returns the presets, smallest first.
+// Returns the presets by family, each family's smallest first.
 const std::vector<ModelPreset>& ModelPresets();
 // Returns null if there is no such preset.
 const ModelPreset* FindModelPreset(absl::string_view name);
 
-// Applies the spec's changes to its preset. The vocabulary is the spec's, or, if that is 0,
-// `tokenizer_vocabulary` padded to a multiple of 64. Fails for an unknown preset, an impossible
-// shape (width not a multiple of heads), and a vocabulary smaller than the tokenizer's.
+// Applies the spec's changes to its preset, or to its family. The vocabulary is the spec's, or, if
+// that is 0, `tokenizer_vocabulary` padded to a multiple of 64. Fails for an unknown preset, an
+// impossible shape (CheckShape), and a vocabulary smaller than the tokenizer's. The shape is
+// complete.
 absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
                                         int32_t tokenizer_vocabulary);
-
-// Counts trainable parameters; the head is tied to the token embedding and counts once.
-int64_t ParameterCount(const ModelShape& shape);
 
 enum class Precision { kFp32, kBf16, kFp64 };
 enum class OptimizerKind { kAdamW, kSgd, kSgdMomentum };

@@ -55,6 +55,34 @@ const ManifestCase kContradictions[] = {
     {"NoShape", "{preset: gpt2-nano}", "{layers: 2, heads: 2, width: 64}",
      "job.yaml:7: spec.trainer.model: give a preset, or all of layers, heads, width and "
      "positions\n"},
+    {"FamilyOfAPreset", "preset: gpt2-nano", "preset: llama-nano, family: llama",
+     "job.yaml:7: spec.trainer.model.family: a preset has its own family: leave family out, or "
+     "leave "
+     "preset out and give the whole shape\n"},
+    {"OptionsOfLlamaInAPreset", "preset: gpt2-nano", "preset: bloom-nano, keyValueHeads: 2",
+     "job.yaml:7: spec.trainer.model: keyValueHeads, feedForwardWidth, rope and tiedHead are "
+     "options "
+     "of the family llama: leave them out (here the family is bloom)\n"},
+    {"OptionsOfLlamaInAShape", "preset: gpt2-nano",
+     "layers: 2, heads: 2, width: 64, positions: 256, tiedHead: true",
+     "job.yaml:7: spec.trainer.model: keyValueHeads, feedForwardWidth, rope and tiedHead are "
+     "options "
+     "of the family llama: leave them out (here the family is gpt2)\n"},
+    {"KeyValueHeadsNotDividing", "preset: gpt2-nano", "preset: llama-nano, keyValueHeads: 3",
+     "job.yaml:7: spec.trainer.model: the model's heads must be a multiple of its keyValueHeads "
+     "(here 4 and 3)\n"},
+    {"OddHeadsOfLlama", "preset: gpt2-nano", "preset: llama-nano, width: 60",
+     "job.yaml:7: spec.trainer.model: rotary positions turn pairs of elements: width / heads must "
+     "be even (here 60 and 4)\n"},
+    {"Llama3ScalingWithoutPositions", "preset: gpt2-nano",
+     "preset: llama-nano, rope: {scaling: {kind: llama3, factor: 8}}",
+     "job.yaml:7: spec.trainer.model.rope.scaling.kind: kind llama3 needs originalPositions; kind "
+     "linear has neither it nor lowFrequencyFactor and highFrequencyFactor\n"},
+    {"FrequencyFactorsBackwards", "preset: gpt2-nano",
+     "preset: llama-nano, rope: {scaling: {kind: llama3, factor: 8, originalPositions: 64, "
+     "lowFrequencyFactor: 5}}",
+     "job.yaml:7: spec.trainer.model.rope.scaling.lowFrequencyFactor: must be less than "
+     "highFrequencyFactor (here 5 and 4)\n"},
     {"WarmupBeyondSteps", "{name: adamw}", "{warmupSteps: 101}",
      "job.yaml:10: spec.trainer.optimizer.warmupSteps: must not be more than train.steps (here 101 "
      "and 100)\n"},

@@ -90,7 +90,13 @@ const ManifestCase kRanges[] = {
      "job.yaml:5: spec.workers.count: is 5001; want 1 to 5000\n"},
     {"UnknownPreset", "gpt2-nano", "gpt2-tiny",
      "job.yaml:7: spec.trainer.model.preset: want gpt2-nano, gpt2-micro, gpt2-mini, gpt2-124m, "
-     "gpt2-355m, gpt2-774m or gpt2-1558m, got the string \"gpt2-tiny\"\n"},
+     "gpt2-355m, gpt2-774m, gpt2-1558m, llama-nano, llama-micro, llama-7b, llama-13b, llama-33b, "
+     "llama-65b, llama-2-7b, llama-2-13b, llama-2-70b, llama-3-8b, llama-3-70b, llama-3-405b, "
+     "llama-3.2-1b, llama-3.2-3b, bloom-nano, bloom-micro, bloom-560m, bloom-1b1, bloom-1b7, "
+     "bloom-3b, bloom-7b1 or bloom-176b, got the string \"gpt2-tiny\"\n"},
+    {"UnknownFamily", "preset: gpt2-nano",
+     "family: gpt3, layers: 1, heads: 1, width: 8, positions: 256",
+     "job.yaml:7: spec.trainer.model.family: want gpt2, llama or bloom, got the string \"gpt3\"\n"},
     {"DropoutOne", "preset: gpt2-nano", "preset: gpt2-nano, dropout: 1",
      "job.yaml:7: spec.trainer.model.dropout: is 1; want at least 0 and less than 1\n"},
     {"ValidationTooLarge", "uri: corpus.txt", "uri: corpus.txt, validation: 0.6",

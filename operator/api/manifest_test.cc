@@ -90,7 +90,8 @@ TEST(ParseManifest, ManyErrorsComeInLineOrder) {
 }
 
 TEST(Examples, AreAllValid) {
-  for (const char* name : {"gpt-text", "resume", "command", "gpt2-124m", "failure-policy"}) {
+  for (const char* name : {"gpt-text", "llama-text", "bloom-text", "resume", "command", "gpt2-124m",
+                           "failure-policy"}) {
     const std::string path = std::string("examples/") + name + ".yaml";
     const ManifestResult result = ParseManifest(Read(path));
     EXPECT_TRUE(result.ok()) << FormatErrors(path, result.errors);

@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "operator/api/defaults.h"
+#include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
-#include "planner/model_presets.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 #include "re2/re2.h"
 
@@ -26,6 +26,7 @@ using v1alpha1::FailurePolicySpec;
 using v1alpha1::FailureRule;
 using v1alpha1::ModelSpec;
 using v1alpha1::OptimizerSpec;
+using v1alpha1::RopeScalingSpec;
 using v1alpha1::TokenizerSpec;
 using v1alpha1::TopologySpec;
 using v1alpha1::TrainerSpec;
@@ -136,19 +137,6 @@ Broken RanksWithoutGpus(const WorkersSpec& workers) {
   return Unless(workers.gpus() == 0 || workers.ranks() == 1);
 }
 
-// Returns the spec's own value, or its preset's; 0 if neither has one.
-int32_t Positions(const ModelSpec& model) {
-  const planner::ModelPreset* preset = planner::FindModelPreset(model.preset());
-  if (model.has_positions()) return model.positions();
-  return preset == nullptr ? 0 : preset->positions;
-}
-
-Broken SequenceFitsPositions(const TrainerSpec& trainer) {
-  const int32_t positions = Positions(trainer.model());
-  return Unless(positions == 0 || trainer.train().sequence() <= positions,
-                absl::StrCat("here ", trainer.train().sequence(), " and ", positions));
-}
-
 Broken WarmupFitsSteps(const TrainerSpec& trainer) {
   if (!trainer.train().has_steps()) return {};
   return Unless(
@@ -159,19 +147,6 @@ Broken WarmupFitsSteps(const TrainerSpec& trainer) {
 Broken TokensHaveVocabulary(const TrainerSpec& trainer) {
   return Unless(trainer.data().format() != "Tokens" || trainer.model().vocabulary() > 0 ||
                 trainer.data().tokenizer().has_uri());
-}
-
-Broken ModelHasShape(const ModelSpec& model) {
-  return Unless(model.has_preset() || (model.has_layers() && model.has_heads() &&
-                                       model.has_width() && model.has_positions()));
-}
-
-Broken HeadsDivideWidth(const ModelSpec& model) {
-  const planner::ModelPreset* preset = planner::FindModelPreset(model.preset());
-  const int32_t width = model.has_width() ? model.width() : preset == nullptr ? 0 : preset->width;
-  const int32_t heads = model.has_heads() ? model.heads() : preset == nullptr ? 0 : preset->heads;
-  if (width < 1 || heads < 1) return {};
-  return Unless(width % heads == 0, absl::StrCat("here ", width, " and ", heads));
 }
 
 Broken BytesAreByteTokens(const DataSpec& data) {
@@ -325,7 +300,13 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"warmup-fits-steps", Typed<TrainerSpec, WarmupFitsSteps>},
       {"tokens-have-vocabulary", Typed<TrainerSpec, TokensHaveVocabulary>},
       {"model-has-shape", Typed<ModelSpec, ModelHasShape>},
+      {"preset-has-family", Typed<ModelSpec, PresetHasFamily>},
       {"heads-divide-width", Typed<ModelSpec, HeadsDivideWidth>},
+      {"options-of-llama", Typed<ModelSpec, OptionsOfLlama>},
+      {"key-value-heads-divide-heads", Typed<ModelSpec, KeyValueHeadsDivideHeads>},
+      {"rope-turns-pairs", Typed<ModelSpec, RopeTurnsPairs>},
+      {"rope-scaling-of-kind", Typed<RopeScalingSpec, RopeScalingOfKind>},
+      {"frequency-factors-order", Typed<RopeScalingSpec, FrequencyFactorsOrder>},
       {"bytes-are-byte-tokens", Typed<DataSpec, BytesAreByteTokens>},
       {"token-type-of-tokens", Typed<DataSpec, TokenTypeOfTokens>},
       {"byte-has-no-options", Typed<TokenizerSpec, ByteHasNoOptions>},

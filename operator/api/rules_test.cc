@@ -5,8 +5,6 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "operator/api/schema.h"
 #include "planner/model_presets.h"
@@ -51,29 +49,20 @@ TEST(Rules, FieldsOfRulesExist) {
             "globalBatch");
 }
 
-// The rules repeat the table of presets, which CEL cannot read.
-TEST(Rules, CelKnowsEveryPreset) {
-  const std::string shape =
-      FindRule(*v1alpha1::ModelSpec::descriptor(), "heads-divide-width").cel();
-  const std::string positions =
-      FindRule(*v1alpha1::TrainerSpec::descriptor(), "sequence-fits-positions").cel();
-  for (const planner::ModelPreset& preset : planner::ModelPresets()) {
-    const auto entry = [&preset](int value) {
-      return absl::StrCat("'", preset.name, "': ", value);
-    };
-    EXPECT_TRUE(absl::StrContains(shape, entry(preset.width))) << preset.name;
-    EXPECT_TRUE(absl::StrContains(shape, entry(preset.heads))) << preset.name;
-    EXPECT_TRUE(absl::StrContains(positions, entry(preset.positions))) << preset.name;
-  }
+TEST(Rules, PresetsOfTheApiAreThePlanners) {
+  const std::vector<std::string> values =
+      ValuesOf(SchemaOf(*v1alpha1::ModelSpec::descriptor()->FindFieldByName("preset")));
+  ASSERT_EQ(values.size(), planner::ModelPresets().size());
+  EXPECT_EQ(values.front(), "gpt2-nano");
 }
 
-TEST(Rules, PresetsOfTheApiAreThePlanners) {
-  const auto& values =
-      SchemaOf(*v1alpha1::ModelSpec::descriptor()->FindFieldByName("preset")).values();
-  std::vector<std::string> names;
-  for (const planner::ModelPreset& preset : planner::ModelPresets())
-    names.emplace_back(preset.name);
-  EXPECT_EQ(std::vector<std::string>(values.begin(), values.end()), names);
+TEST(Rules, FamiliesOfTheApiAreThePlanners) {
+  for (const std::string& name :
+       ValuesOf(SchemaOf(*v1alpha1::ModelSpec::descriptor()->FindFieldByName("family")))) {
+    const auto family = planner::ParseModelFamily(name);
+    ASSERT_TRUE(family.ok()) << family.status();
+    EXPECT_EQ(planner::Name(*family), name);
+  }
 }
 
 TEST(WorkerCommand, IsThatOfTheWorkerContainer) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "planner/model_presets.h"
 
 namespace muster::control {
 namespace {
@@ -42,6 +43,16 @@ const v1alpha1::FieldSchema& SchemaOf(const google::protobuf::FieldDescriptor& f
 
 const v1alpha1::MessageSchema& SchemaOf(const google::protobuf::Descriptor& message) {
   return message.options().GetExtension(v1alpha1::object);
+}
+
+std::vector<std::string> ValuesOf(const v1alpha1::FieldSchema& field) {
+  std::vector<std::string> values(field.values().begin(), field.values().end());
+  if (field.values_of() == v1alpha1::MODEL_PRESETS) {
+    for (const planner::ModelPreset& preset : planner::ModelPresets()) {
+      values.emplace_back(preset.name);
+    }
+  }
+  return values;
 }
 
 bool IsRaw(const google::protobuf::Descriptor& message) {

@@ -16,6 +16,10 @@ namespace muster::control {
 const v1alpha1::FieldSchema& SchemaOf(const google::protobuf::FieldDescriptor& field);
 const v1alpha1::MessageSchema& SchemaOf(const google::protobuf::Descriptor& message);
 
+// Returns the only values that the field's text may have: those of its list or of its table. Empty
+// if any text is allowed.
+std::vector<std::string> ValuesOf(const v1alpha1::FieldSchema& field);
+
 // Returns true for a message whose one string field, RawField(), holds a whole JSON object.
 bool IsRaw(const google::protobuf::Descriptor& message);
 const google::protobuf::FieldDescriptor& RawField(const google::protobuf::Descriptor& message);

@@ -113,7 +113,7 @@ class FieldValidator {
   }
 
   static std::string Missing(const FieldSchema& schema) {
-    const std::vector<std::string> values(schema.values().begin(), schema.values().end());
+    const std::vector<std::string> values = ValuesOf(schema);
     if (!values.empty()) return absl::StrCat("is required and missing; want ", JoinOr(values));
     const std::string range = Range(schema);
     return range.empty() ? "is required and missing"
@@ -181,7 +181,7 @@ class FieldValidator {
                  absl::StrCat(Describe(value),
                               " is not a positive duration; want one like 90s, 10m or 1h30m"));
     }
-    const std::vector<std::string> values(schema.values().begin(), schema.values().end());
+    const std::vector<std::string> values = ValuesOf(schema);
     if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
       Add(path, absl::StrCat("want ", JoinOr(values), ", got ", Describe(value)));
     }

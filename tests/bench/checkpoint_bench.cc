@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "planner/model_shape.h"
 #include "tests/bench/random_feed.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/engine/checkpoint_store.h"
@@ -27,14 +28,14 @@
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/training_state.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
 namespace {
 
 struct Case {
   const char* name;
-  Gpt2Config model;
+  planner::ModelShape model;
   int64_t batch, sequence;
   int pairs;
 };
@@ -81,7 +82,7 @@ class Rank {
  public:
   Rank(const Case& c, const std::string& directory, int writer_core)
       : options_(Options(c)),
-        state_(OrDie(TrainingState::Create(OrDie(MakeGpt2(c.model)), options_))),
+        state_(OrDie(TrainingState::Create(OrDie(MakeModel(c.model)), options_))),
         feed_(options_, c.model.vocabulary),
         store_(FileSystem(), Clock::Real(), directory, 2,
                {.job = "bench", .vocabulary = c.model.vocabulary}, reports_, writer_core) {
@@ -197,9 +198,9 @@ int main(int argc, char** argv) {
               "written", "step", "step", "", "", "with", "first", "copy");
   std::printf("%-5s %8s %5s %6s %8s %9s %9s %7s %14s %7s %9s %8s\n", "model", "GB", "", "each",
               "in s", "calm ms", "saving ms", "ratio", "least..most", "copy", "copy ms", "ms");
-  muster::trainer::Gpt2Config small{
+  muster::planner::ModelShape small{
       .layers = 6, .heads = 6, .width = 384, .positions = 256, .vocabulary = 512, .dropout = 0};
-  muster::trainer::Gpt2Config large{.layers = 12,
+  muster::planner::ModelShape large{.layers = 12,
                                     .heads = 12,
                                     .width = 768,
                                     .positions = 1024,

@@ -18,13 +18,14 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "planner/model_shape.h"
 #include "tests/bench/random_feed.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/round_store.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/training_state.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
 namespace {
@@ -56,7 +57,7 @@ std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& st
 
 void Serve(const Json& config, int rank, int world, const std::string& store) {
   const Json& shape = config.at("shape");
-  Gpt2Config model;
+  planner::ModelShape model;
   model.layers = shape.at("layers");
   model.heads = shape.at("heads");
   model.width = shape.at("width");
@@ -69,7 +70,7 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   options.micro_batch = config.at("microBatch");
   options.micro_batches = config.at("globalBatch").get<int64_t>() / options.micro_batch;
   options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 3e-4};
-  const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
+  const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
   state->InitializeFresh();
   RandomFeed feed(options, model.vocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);

@@ -1,8 +1,9 @@
-// usage: dump_run DIR PRECISION OPTIMIZER RANKS
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY
 //
-// Trains a small GPT-2 without dropout for 50 steps on ranks that are threads, and writes what
-// parity.py needs to repeat it: run.json, initial weights, every token, the gradients of the first
-// and last step before clipping, and final weights.
+// Trains a small model of the family without dropout for 50 steps on ranks that are threads, and
+// writes what parity.py needs to repeat it: run.json, initial weights, every token, the gradients
+// of the first and last step before clipping, final weights, and their logits of the tokens after
+// the first step's sequences.
 
 #include <atomic>
 #include <cstdio>
@@ -14,19 +15,22 @@
 
 #include "ATen/Parallel.h"
 #include "ATen/core/Tensor.h"
+#include "ATen/core/grad_mode.h"
+#include "ATen/ops/arange.h"
 #include "ATen/ops/empty.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "planner/model_shape.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/training_state.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
 namespace {
@@ -98,7 +102,8 @@ std::string Named(const std::string& folder, const std::string& file) {
 }
 
 // One rank runs a step as one micro-batch; several ranks share one micro-batch per sentence.
-TrainingOptions Options(const std::string& precision, const std::string& optimizer, int ranks) {
+TrainingOptions Options(const std::string& precision, const std::string& optimizer, int ranks,
+                        double learning_rate) {
   TrainingOptions options;
   const auto type = precision == "fp64" ? at::kDouble : at::kFloat;
   options.types = {type, precision == "bf16" ? at::kBFloat16 : type};
@@ -107,7 +112,7 @@ TrainingOptions Options(const std::string& precision, const std::string& optimiz
   options.micro_batches = ranks == 1 ? 1 : kBatch;
   options.micro_batch = kBatch / options.micro_batches;
   options.schedule = {.kind = Schedule::Kind::kCosine,
-                      .peak = optimizer == "sgd" ? 0.1 : 3e-4,
+                      .peak = optimizer == "sgd" ? 0.1 : learning_rate,
                       .warmup_steps = 5,
                       .steps = kSteps,
                       .final_fraction = 0.1};
@@ -123,10 +128,24 @@ struct Curve {
   std::vector<double> losses, norms;
 };
 
+// Writes the logits, [kBatch, kVocabulary], of the tokens after the first step's sequences.
+void WriteLogits(const std::string& folder, const TrainingState& state) {
+  const at::NoGradGuard no_gradients;
+  GrammarFeed feed(kBatch);
+  MicroBatchContext context;
+  context.training = false;
+  context.compute_type = state.options().types.parameters;
+  context.tokens = OrDie(feed.Training({})).tokens;
+  context.positions = at::arange(kSequence, at::TensorOptions().dtype(at::kLong));
+  std::vector<at::Tensor> x;
+  for (const auto& block : state.model().blocks) x = block->Forward(std::move(x), context).tensors;
+  Write(Named(folder, "logits"), {{"logits", x[0]}});
+}
+
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
-Curve TrainRank(const Gpt2Config& model, const TrainingOptions& options, Communicator& communicator,
-                const std::string& folder) {
-  const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
+Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options,
+                Communicator& communicator, const std::string& folder) {
+  const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
   state->InitializeFresh();
   if (!folder.empty()) Write(Named(folder, "initial"), state->Parameters());
   GrammarFeed feed(options.micro_batch);
@@ -146,11 +165,12 @@ Curve TrainRank(const Gpt2Config& model, const TrainingOptions& options, Communi
     curve.norms.push_back(outcome.decision.gradient_norm());
   }
   if (!folder.empty()) Write(Named(folder, "final"), state->Parameters());
+  if (!folder.empty()) WriteLogits(folder, *state);
   return curve;
 }
 
 // Trains all ranks and returns the curve of rank 0.
-Curve Train(const Gpt2Config& model, const TrainingOptions& options, int ranks,
+Curve Train(const planner::ModelShape& model, const TrainingOptions& options, int ranks,
             const std::string& folder) {
   const auto communicators = MakeLocalCommunicators({.size = ranks});
   std::vector<std::thread> others;
@@ -175,17 +195,12 @@ void WriteTokens(const std::string& folder) {
 }
 
 void WriteRun(const std::string& folder, const std::string& precision, const std::string& optimizer,
-              const Gpt2Config& model, const TrainingOptions& o, const Curve& curve) {
+              const planner::ModelShape& model, const TrainingOptions& o, const Curve& curve) {
   const Json run = {{"precision", precision},
                     {"steps", kSteps},
                     {"losses", curve.losses},
                     {"gradientNorms", curve.norms},
-                    {"shape",
-                     {{"layers", model.layers},
-                      {"heads", model.heads},
-                      {"width", model.width},
-                      {"positions", model.positions},
-                      {"vocabulary", model.vocabulary}}},
+                    {"config", OrDie(ParseJson(OrDie(MakeModel(model)).config_json))},
                     {"optimizer",
                      {{"name", optimizer},
                       {"learningRate", o.schedule.peak},
@@ -201,16 +216,35 @@ void WriteRun(const std::string& folder, const std::string& precision, const std
   OkOrDie(WriteFileAtomically(FileSystem(), JoinPath(folder, "run.json"), run.dump()));
 }
 
+planner::ModelShape ShapeOf(const std::string& family) {
+  planner::ModelShape model{.family = OrDie(planner::ParseModelFamily(family)),
+                            .layers = 3,
+                            .heads = 4,
+                            .width = 128,
+                            .positions = 64,
+                            .vocabulary = kVocabulary};
+  // A number of heads that is no power of two has slopes of two kinds.
+  if (model.family == planner::ModelFamily::kBloom) {
+    model.heads = 6;
+    model.width = 96;
+  }
+  // The sequence is so long that frequencies of all three kinds occur.
+  if (model.family == planner::ModelFamily::kLlama) {
+    model.key_value_heads = 2;
+    model.feed_forward_width = 192;
+    model.tied_head = false;
+    model.rope_scaling = {
+        .kind = planner::RopeScaling::Kind::kLlama3, .factor = 4, .original_positions = 32};
+  }
+  return model;
+}
+
 void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          int ranks) {
-  Gpt2Config model;
-  model.layers = 3;
-  model.heads = 4;
-  model.width = 128;
-  model.positions = 64;
-  model.vocabulary = kVocabulary;
-  model.dropout = 0;
-  const TrainingOptions options = Options(precision, optimizer, ranks);
+          int ranks, const std::string& family) {
+  const planner::ModelShape model = ShapeOf(family);
+  // The norm after its embedding makes BLOOM learn slowly at first.
+  const double learning_rate = model.family == planner::ModelFamily::kBloom ? 1e-3 : 3e-4;
+  const TrainingOptions options = Options(precision, optimizer, ranks, learning_rate);
   OkOrDie(FileSystem().MakeDirectories(folder));
   const Curve curve = Train(model, options, ranks, folder);
   WriteTokens(folder);
@@ -222,11 +256,11 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
 
 int main(int argc, char** argv) {
   int ranks = 0;
-  if (argc != 5 || !absl::SimpleAtoi(argv[4], &ranks) || ranks < 1) {
-    std::fprintf(stderr, "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS\n");
+  if (argc != 6 || !absl::SimpleAtoi(argv[4], &ranks) || ranks < 1) {
+    std::fprintf(stderr, "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom\n");
     return 2;
   }
   at::set_num_threads(1);
-  muster::trainer::Dump(argv[1], argv[2], argv[3], ranks);
+  muster::trainer::Dump(argv[1], argv[2], argv[3], ranks, argv[5]);
   return 0;
 }

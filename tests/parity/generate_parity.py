@@ -1,37 +1,21 @@
-"""usage: generate_parity.py DIR PROMPT TOKENIZERS
+"""usage: generate_parity.py DIR PROMPT
 
-Computes in PyTorch the log probability of every token that `muster generate` chose, from the files of
-the checkpoint as Hugging Face names them, and whether the greedy ones are the most likely.
+Computes in transformers the log probability of every token that `muster generate` chose, from the files of
+the checkpoint as they are, and whether the greedy ones are the most likely.
 
 DIR holds checkpoints/ and the lines of `muster generate --json`: greedy.jsonl and sampled.jsonl.
-TOKENIZERS is the folder of that package.
 """
 import json
 import pathlib
 import sys
 
+import tokenizers
 import torch
+import transformers
 
 import comparison
-import gpt2_reference as reference
 
-sys.path.append(sys.argv[3])
-import tokenizers
-
-LIMIT = 2e-5  # of a natural logarithm
-
-
-def load(checkpoint):
-    config = json.loads((checkpoint / "config.json").read_text())
-    model = reference.Gpt2(
-        config["n_layer"], config["n_head"], config["n_embd"], config["n_positions"], config["vocab_size"]
-    )
-    tensors = {}
-    index = json.loads((checkpoint / "model.safetensors.index.json").read_text())
-    for name in sorted(set(index["weight_map"].values())):
-        tensors |= reference.read_safetensors(checkpoint / name)
-    model.load_state_dict(tensors)
-    return model.eval()
+LIMIT = 1e-5  # of a natural logarithm
 
 
 def encode(checkpoint, text):
@@ -42,7 +26,7 @@ def encode(checkpoint, text):
 def judge(verdicts, what, model, positions, prompt, lines, greedy):
     tokens, errors, regrets = list(prompt), [], []
     for line in lines:
-        scores = model.logits(torch.tensor([tokens[-positions:]]))[0, -1].log_softmax(0)
+        scores = model(torch.tensor([tokens[-positions:]])).logits[0, -1].log_softmax(0)
         errors.append(abs(scores[line["token"]].item() - line["logProbability"]))
         regrets.append((scores.max() - scores[line["token"]]).item())
         tokens.append(line["token"])
@@ -56,9 +40,10 @@ def judge(verdicts, what, model, positions, prompt, lines, greedy):
 def main(folder, prompt):
     verdicts = comparison.Verdicts()
     checkpoint = max((folder / "checkpoints").glob("step-*"))
-    model = load(checkpoint)
+    model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
     ids = encode(checkpoint, prompt)
-    positions = model.transformer["wpe"].weight.size(0)
+    config = json.loads((checkpoint / "config.json").read_text())
+    positions = next(config[name] for name in ("n_positions", "max_position_embeddings", "seq_length") if name in config)
     for name in ("greedy", "sampled"):
         lines = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
         judge(verdicts, name, model, positions, ids, lines, greedy=name == "greedy")

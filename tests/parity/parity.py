@@ -3,9 +3,11 @@
 Repeats in PyTorch a run that muster's trainer dumped, from the same initial weights on the same
 tokens, and compares losses, every gradient tensor, the global norm and the final weights.
 
-DUMP_DIR holds run.json {shape, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
+DUMP_DIR holds run.json {config, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
 tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<step>.safetensors of the
-first and the last step, before clipping, and final.safetensors. bf16 means matrix products in bfloat16, as
+first and the last step, before clipping, final.safetensors, and logits.safetensors with the final weights' logits of
+the tokens after the first step's sequences. config is Hugging Face's config.json: GPT-2 is compared with
+gpt2_reference.py, the other families with transformers. bf16 means matrix products in bfloat16, as
 autocast has it.
 """
 import contextlib
@@ -20,9 +22,10 @@ import gpt2_reference as reference
 
 # Relative errors, at the first step and at the last one, where rounding errors have grown.
 LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "bf16": (1e-3, 2e-3)}
-GRADIENT_LIMITS = {"fp64": (1e-8, 1e-7), "fp32": (1e-4, 2e-2), "bf16": (2e-2, 5e-2)}
+GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "bf16": (2e-2, 5e-2)}
 # Relative to the change of each tensor over the run.
-MOVEMENT_LIMITS = {"fp64": 1e-7, "fp32": 1e-3, "bf16": 1e-1}
+LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "bf16": 1e-1}
+MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "bf16": 1e-1}
 
 
 def make_optimizer(model, o):
@@ -45,17 +48,19 @@ def compare_gradients(verdicts, folder, model, step, limit):
         verdicts.equal_tensors(f"gradients of step {step}", dump, theirs, limit)
 
 
-def without_key_bias(name, tensor):
+def without_key_bias(name, tensor, heads):
     """Softmax ignores the bias of the keys: its gradient is only rounding error, which AdamW scales to full steps."""
-    if not name.endswith("attn.c_attn.bias"):
-        return tensor
-    query, _, value = tensor.chunk(3)
-    return torch.cat((query, value))
+    if name.endswith("attn.c_attn.bias"):
+        query, _, value = tensor.chunk(3)
+        return torch.cat((query, value))
+    if name.endswith("self_attention.query_key_value.bias"):
+        return tensor.view(heads, 3, -1)[:, [0, 2]]
+    return tensor
 
 
-def compare_movement(verdicts, initial, ours, theirs, limit):
+def compare_movement(verdicts, initial, ours, theirs, limit, heads=None):
     """Final weights minus the initial ones, because most of a weight is its initial value."""
-    moved = lambda final: {name: without_key_bias(name, final[name] - initial[name]) for name in final.keys() & initial.keys()}
+    moved = lambda final: {name: without_key_bias(name, final[name] - initial[name], heads) for name in final.keys() & initial.keys()}
     verdicts.equal_tensors("final weights less initial ones", moved(ours), moved(theirs), limit)
 
 
@@ -80,11 +85,35 @@ def train(run, model, data, at_step):
     return losses, norms
 
 
+def make_model(config, precision):
+    if config["model_type"] == "gpt2":
+        names = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
+        return reference.Gpt2(*(config[name] for name in names))
+    import transformers_model
+
+    if precision == "fp64":
+        transformers_model.widen()
+    return transformers_model.LanguageModel(config)
+
+
+@torch.no_grad()
+def compare_logits(verdicts, folder, model, data, final, precision):
+    """Of muster's final weights, which theirs become: so that the logits are those of the same weights."""
+    dump = read_dump(verdicts, folder, "logits")
+    if dump is None:
+        return
+    model.load_state_dict(final, strict=True)
+    theirs = model.logits(data["tokens"][0].long())[:, -1]
+    error = (dump["logits"] - theirs).abs().max().item()
+    verdicts.within(f"logits of the same weights, the worst of {theirs.numel()}", error, LOGITS_LIMITS[precision])
+
+
 def compare(verdicts, folder):
     run = json.loads((folder / "run.json").read_text())
     precision, steps = run["precision"], run["steps"]
     torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
-    model = reference.Gpt2(**run["shape"])
+    config = run["config"]
+    model = make_model(config, precision)
     initial = reference.read_safetensors(folder / "initial.safetensors")
     model.load_state_dict(initial, strict=True)
     limits = {1: GRADIENT_LIMITS[precision][0], steps: GRADIENT_LIMITS[precision][1]}
@@ -101,7 +130,8 @@ def compare(verdicts, folder):
     verdicts.equal_curves(f"gradient norm of every step to {steps}", run["gradientNorms"], norms, limits[steps])
     final = read_dump(verdicts, folder, "final")
     if final is not None:
-        compare_movement(verdicts, initial, final, model.state_dict(), MOVEMENT_LIMITS[precision])
+        compare_movement(verdicts, initial, final, model.state_dict(), MOVEMENT_LIMITS[precision], config.get("n_head"))
+        compare_logits(verdicts, folder, model, data, final, precision)
     fall = 1 - losses[-1] / losses[0]
     verdicts.within(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)
 

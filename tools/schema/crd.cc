@@ -11,6 +11,7 @@
 #include "operator/api/schema.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
 #include "tools/schema/comments.h"
+#include "tools/schema/preset_maps.h"
 
 namespace muster::schema {
 namespace {
@@ -59,7 +60,7 @@ void AddNumberBounds(const FieldSchema& options, Json& schema) {
 void AddStringBounds(const FieldSchema& options, Json& schema) {
   if (options.has_min_length()) schema["minLength"] = options.min_length();
   if (options.has_max_length()) schema["maxLength"] = options.max_length();
-  for (const std::string& value : options.values()) schema["enum"].push_back(value);
+  for (const std::string& value : control::ValuesOf(options)) schema["enum"].push_back(value);
   if (!options.pattern().empty()) schema["pattern"] = options.pattern();
   if (options.duration()) {
     schema["pattern"] = control::kDurationPattern;
@@ -193,7 +194,7 @@ Json MakeSchema(const Descriptor& message) {
     AddTransitionRules(field, schema);
   }
   for (const v1alpha1::Rule& rule : SchemaOf(message).rules()) {
-    AddRule(schema, rule.cel(), rule.message(), rule.field());
+    AddRule(schema, ExpandPresetMaps(rule.cel()), rule.message(), rule.field());
   }
   return schema;
 }

@@ -81,8 +81,8 @@ std::string Constraints(const FieldDescriptor& field) {
   const FieldSchema& options = SchemaOf(field);
   std::vector<std::string> parts;
   if (options.required()) parts.push_back("required");
-  if (!options.values().empty()) {
-    parts.push_back(absl::StrJoin(options.values(), ", ", [](std::string* out, const auto& value) {
+  if (const std::vector<std::string> values = control::ValuesOf(options); !values.empty()) {
+    parts.push_back(absl::StrJoin(values, ", ", [](std::string* out, const auto& value) {
       absl::StrAppend(out, "`", value, "`");
     }));
   }

@@ -107,6 +107,10 @@ TEST_F(DamageTest, AnotherModelIsRefusedInOneSentence) {
   EXPECT_TRUE(CheckCompatible(run, same, 257, "").ok());
   EXPECT_EQ(CheckCompatible(run, other, 257, "").message(),
             "the checkpoint is of another model: n_layer is 2 there, 12 here");
+  const Json longer = {{"rope_scaling", {{"factor", 2.0}, {"rope_type", "linear"}}}};
+  EXPECT_EQ(CheckCompatible(run, longer, 257, "").message(),
+            "the checkpoint is of another model: rope_scaling is absent there, "
+            "{\"factor\":2.0,\"rope_type\":\"linear\"} here");
   EXPECT_EQ(CheckCompatible(run, same, 8192, "").message(),
             "the checkpoint's vocabulary has 257 tokens, this run's 8192");
   EXPECT_EQ(

@@ -144,7 +144,8 @@ absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t 
         "the checkpoint's vocabulary has ", saved.vocabulary, " tokens, this run's ", vocabulary));
   }
   for (const auto& [key, value] : model.items()) {
-    if (IsIrrelevant(key) || !(value.is_number() || value.is_string())) continue;
+    if (IsIrrelevant(key) || !(value.is_number() || value.is_string() || value.is_object()))
+      continue;
     const Json there = saved.model.value(key, Json());
     if (there == value) continue;
     return absl::FailedPreconditionError(absl::StrCat(

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "trainer/engine/torch_errors.h"
-#include "trainer/model/linear.h"
+#include "trainer/model/layers/linear.h"
 
 namespace muster::trainer {
 namespace {

@@ -63,14 +63,15 @@ std::string TokenizerChecksum(const RunIdentity& identity) {
   return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
 }
 
-// Returns the config.json that transformers reads beside the weights. transformers takes GPT-2's
-// own 50256 for an id that is missing, which a smaller vocabulary does not have; null means no id.
+// Returns the config.json that transformers reads beside the weights. transformers takes the
+// released model's own for an id that is missing, which a smaller vocabulary does not have; null
+// means no id.
 absl::StatusOr<Json> HuggingFaceConfig(const TrainingState& state, const RunIdentity& identity) {
   MUSTER_ASSIGN_OR_RETURN(Json config, ParseJson(state.model().config_json));
   const bool wide = state.options().types.parameters == at::kDouble;
   config["torch_dtype"] = wide ? "float64" : "float32";
   const Json end = identity.end_of_text ? Json(*identity.end_of_text) : Json();
-  // A document begins where another ends, as in GPT-2.
+  // A document begins where another ends.
   config["bos_token_id"] = end;
   config["eos_token_id"] = end;
   return config;

@@ -1,12 +1,14 @@
 // Tests, with several ranks as threads, the results that must not depend on how many there are.
 
 #include <atomic>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "ATen/ops/equal.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
+#include "planner/model_presets.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
@@ -22,7 +24,8 @@ struct Result {
 };
 
 // Trains `steps` steps on `world` ranks; returns the results of each rank.
-std::vector<Result> Train(const TrainingOptions& options, int world, int steps, double dropout) {
+std::vector<Result> Train(const TrainingOptions& options, int world, int steps,
+                          const planner::ModelShape& model = TinyModel(0.1)) {
   auto communicators = MakeLocalCommunicators({.size = world});
   std::vector<Result> results(static_cast<size_t>(world));
   std::vector<std::thread> threads;
@@ -30,8 +33,8 @@ std::vector<Result> Train(const TrainingOptions& options, int world, int steps, 
     threads.emplace_back([&, r] {
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
-      auto state = MakeTinyState(options, dropout);
-      SyntheticFeed feed(options, TinyGpt2(dropout).vocabulary);
+      auto state = MakeState(options, model);
+      SyntheticFeed feed(options, model.vocabulary);
       Engine engine(*state, feed, timer, interrupt);
       ASSERT_TRUE(engine.BeginAlone(*communicators[r]).ok());
       Result& result = results[static_cast<size_t>(r)];
@@ -56,10 +59,10 @@ TEST(RanksTest, DeterministicModeIsBitwiseEqualOnOneToFiveRanksWithDropout) {
     TrainingOptions options = TinyOptions();
     options.deterministic = true;
     options.micro_batches = micro_batches;
-    const Result one = Train(options, 1, 12, 0.1)[0];
+    const Result one = Train(options, 1, 12)[0];
     EXPECT_LT(one.losses.back(), one.losses.front());
     for (int world = 2; world <= 5; ++world) {
-      for (const Result& result : Train(options, world, 12, 0.1)) {
+      for (const Result& result : Train(options, world, 12)) {
         EXPECT_EQ(result.losses, one.losses) << world;
         EXPECT_EQ(result.norms, one.norms) << world;
         EXPECT_EQ(result.validation, one.validation) << world;
@@ -69,19 +72,38 @@ TEST(RanksTest, DeterministicModeIsBitwiseEqualOnOneToFiveRanksWithDropout) {
   }
 }
 
+TEST(RanksTest, EveryFamilyIsBitwiseEqualToo) {
+  TrainingOptions options = TinyOptions();
+  options.deterministic = true;
+  std::set<planner::ModelFamily> families;
+  for (const planner::ModelPreset& preset : planner::ModelPresets()) {
+    // Each family's first preset is its smallest.
+    if (!families.insert(preset.shape.family).second) continue;
+    planner::ModelShape model = preset.shape;
+    model.vocabulary = 61;
+    model.dropout = 0.1;
+    const Result one = Train(options, 1, 6, model)[0];
+    EXPECT_LT(one.losses.back(), one.losses.front()) << preset.name;
+    for (const Result& result : Train(options, 3, 6, model)) {
+      EXPECT_EQ(result.digest, one.digest) << preset.name;
+      EXPECT_EQ(result.losses, one.losses) << preset.name;
+    }
+  }
+}
+
 TEST(RanksTest, Bf16IsBitwiseEqualToo) {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
   options.types.compute = at::kBFloat16;
-  const Result one = Train(options, 1, 6, 0.1)[0];
-  for (const Result& result : Train(options, 3, 6, 0.1)) EXPECT_EQ(result.digest, one.digest);
+  const Result one = Train(options, 1, 6)[0];
+  for (const Result& result : Train(options, 3, 6)) EXPECT_EQ(result.digest, one.digest);
 }
 
 TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
   const TrainingOptions options = TinyOptions();
-  const Result one = Train(options, 1, 12, 0.1)[0];
+  const Result one = Train(options, 1, 12)[0];
   for (int world = 2; world <= 5; ++world) {
-    const std::vector<Result> results = Train(options, world, 12, 0.1);
+    const std::vector<Result> results = Train(options, world, 12);
     for (const Result& result : results) {
       EXPECT_EQ(result.digest, results[0].digest);
       for (size_t i = 0; i < one.losses.size(); ++i) {
@@ -102,7 +124,7 @@ TEST(RanksTest, RanksWithDifferentSpecsFailTheVoteAndApplyNothing) {
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
       auto state = MakeTinyState(options, 0.0);
-      SyntheticFeed feed(options, TinyGpt2(0.0).vocabulary);
+      SyntheticFeed feed(options, TinyModel(0.0).vocabulary);
       Engine engine(*state, feed, timer, interrupt);
       ASSERT_TRUE(engine.BeginAlone(*communicators[static_cast<size_t>(r)]).ok());
       EXPECT_EQ(engine.Step({}).status().message(),

@@ -15,7 +15,7 @@
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/gloo_network.h"
 #include "trainer/engine/memory_check.h"
-#include "trainer/model/model_factory.h"
+#include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
 namespace {

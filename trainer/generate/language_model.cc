@@ -17,7 +17,7 @@
 #include "trainer/data/bpe_tokenizer.h"
 #include "trainer/data/tokenizer_json.h"
 #include "trainer/engine/torch_errors.h"
-#include "trainer/model/model_factory.h"
+#include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
 namespace {

@@ -15,7 +15,7 @@
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/checkpoint/writer.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/families/model_factory.h"
 #include "trainer/model/parameter.h"
 
 namespace muster::trainer {
@@ -36,7 +36,7 @@ class LanguageModelTest : public testing::Test {
  protected:
   void Save(const Json& config) {
     const auto model =
-        MakeGpt2({.layers = 1, .heads = 2, .width = 8, .positions = 4, .vocabulary = 5});
+        MakeModel({.layers = 1, .heads = 2, .width = 8, .positions = 4, .vocabulary = 5});
     ASSERT_TRUE(model.ok());
     std::map<std::string, std::pair<std::vector<int64_t>, std::vector<float>>> tensors;
     for (const auto& block : model->blocks) {
@@ -102,8 +102,8 @@ TEST_F(LanguageModelTest, InvalidTokensAreNamed) {
 }
 
 TEST_F(LanguageModelTest, AnotherModelIsRefused) {
-  Save({{"model_type", "llama"}});
-  EXPECT_THAT(WhyNot(), HasSubstr("model_type is not supported"));
+  Save({{"model_type", "mamba"}});
+  EXPECT_THAT(WhyNot(), HasSubstr("model_type is not supported: it is \"mamba\""));
 }
 
 TEST_F(LanguageModelTest, AModelThatDoesNotFitTheTensorsIsRefused) {

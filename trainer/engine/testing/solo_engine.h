@@ -26,7 +26,7 @@ namespace muster::trainer {
 struct SoloEngine {
   explicit SoloEngine(const TrainingOptions& options, double dropout = 0.0)
       : state(MakeTinyState(options, dropout)),
-        feed(options, TinyGpt2(dropout).vocabulary),
+        feed(options, TinyModel(dropout).vocabulary),
         communicator(std::move(MakeLocalCommunicators({})[0])),
         engine(*state, feed, timer, interrupt) {
     EXPECT_TRUE(engine.BeginAlone(*communicator).ok());

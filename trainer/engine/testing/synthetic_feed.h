@@ -10,9 +10,10 @@
 #include "ATen/ops/empty.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "planner/model_shape.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/training_state.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
 
@@ -88,7 +89,7 @@ class SyntheticFeed final : public BatchFeed {
   std::vector<int64_t> samples_ MUSTER_GUARDED_BY(mu_);
 };
 
-inline Gpt2Config TinyGpt2(double dropout) {
+inline planner::ModelShape TinyModel(double dropout) {
   return {
       .layers = 2, .heads = 2, .width = 32, .positions = 16, .vocabulary = 61, .dropout = dropout};
 }
@@ -107,11 +108,16 @@ inline TrainingOptions TinyOptions() {
   return options;
 }
 
-inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options,
-                                                    double dropout) {
-  auto state = TrainingState::Create(*MakeGpt2(TinyGpt2(dropout)), options);
+inline std::unique_ptr<TrainingState> MakeState(const TrainingOptions& options,
+                                                const planner::ModelShape& model) {
+  auto state = TrainingState::Create(*MakeModel(model), options);
   (*state)->InitializeFresh();
   return *std::move(state);
+}
+
+inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options,
+                                                    double dropout) {
+  return MakeState(options, TinyModel(dropout));
 }
 
 }  // namespace muster::trainer

@@ -207,8 +207,8 @@ class ThreadTrainer {
  public:
   ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
                 ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk)
-      : state_(*TrainingState::Create(*MakeGpt2(TinyGpt2(0.1)), options)),
-        feed_(options, TinyGpt2(0.1).vocabulary),
+      : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options)),
+        feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
         checkpoints_(disk),
         trainer_(std::make_unique<Trainer>(

@@ -1,4 +1,4 @@
-#include "trainer/model/linear.h"
+#include "trainer/model/layers/linear.h"
 
 #include <tuple>
 #include <vector>
@@ -38,6 +38,11 @@ TEST(LinearTest, ValueAndGradientsAgreeWithTorch) {
       const auto got_z = torch::autograd::grad({z}, {x, v}, {g});
       const auto expected_z = torch::autograd::grad({want_z}, {x, v}, {g});
       for (size_t i = 0; i < got_z.size(); ++i) ExpectClose(got_z[i], expected_z[i], tolerance);
+      const at::Tensor u = LinearOutIn(x, v, b), want_u = at::linear(x, v, b);
+      ExpectClose(u, want_u, tolerance);
+      const auto got_u = torch::autograd::grad({u}, {x, v, b}, {g});
+      const auto expected_u = torch::autograd::grad({want_u}, {x, v, b}, {g});
+      for (size_t i = 0; i < got_u.size(); ++i) ExpectClose(got_u[i], expected_u[i], tolerance);
     }
   }
 }

@@ -1,7 +1,8 @@
-#include "trainer/model/linear.h"
+#include "trainer/model/layers/linear.h"
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ATen/core/dispatch/Dispatcher.h"
 #include "ATen/ops/addmm.h"
@@ -77,9 +78,29 @@ at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::
   return OneDnnLinear::apply(x, weight, std::optional<at::Tensor>(bias), true);
 }
 
-at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight) {
-  if (!UsesOneDnn(x)) return at::linear(x, weight);
-  return OneDnnLinear::apply(x, weight, std::optional<at::Tensor>(), false);
+at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
+                       const std::optional<at::Tensor>& bias) {
+  if (!UsesOneDnn(x)) return at::linear(x, weight, bias);
+  return OneDnnLinear::apply(x, weight, bias, false);
+}
+
+Linear::Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options)
+    : parameters_(parameters), layout_(options.layout) {
+  const bool in_out = layout_ == LinearOptions::Layout::kInOut;
+  weight_ = parameters.AddWeight(name + ".weight",
+                                 in_out ? std::vector<int64_t>{options.in, options.out}
+                                        : std::vector<int64_t>{options.out, options.in},
+                                 options.deviation);
+  if (in_out || options.bias) bias_ = parameters.AddBias(name + ".bias", options.out);
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x, at::ScalarType type) const {
+  const at::Tensor weight = parameters_[weight_].to(type);
+  if (layout_ == LinearOptions::Layout::kInOut) {
+    return LinearInOut(x.to(type), weight, parameters_[*bias_].to(type));
+  }
+  if (!bias_) return LinearOutIn(x.to(type), weight);
+  return LinearOutIn(x.to(type), weight, parameters_[*bias_].to(type));
 }
 
 }  // namespace muster::trainer

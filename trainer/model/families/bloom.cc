@@ -1,0 +1,147 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/TensorOperators.h"
+#include "ATen/ops/gelu.h"
+#include "absl/strings/str_cat.h"
+#include "trainer/model/families/family.h"
+#include "trainer/model/layers/alibi.h"
+#include "trainer/model/layers/attention.h"
+#include "trainer/model/layers/dropout.h"
+#include "trainer/model/layers/embedding.h"
+#include "trainer/model/layers/head.h"
+#include "trainer/model/layers/layered_block.h"
+#include "trainer/model/layers/linear.h"
+#include "trainer/model/layers/norm.h"
+
+namespace muster::trainer {
+namespace {
+
+using planner::ModelShape;
+
+constexpr char kEmbedding[] = "transformer.word_embeddings";
+constexpr Norm::Kind kLayerNorm = Norm::Kind::kLayerNorm;
+
+class BloomEmbedding final : public LayeredBlock {
+ public:
+  explicit BloomEmbedding(const ModelShape& s)
+      : LayeredBlock("embedding"),
+        tokens_(parameters_, kEmbedding, s.vocabulary, s.width, kDeviation),
+        norm_(parameters_, "transformer.word_embeddings_layernorm", kLayerNorm, s.width,
+              s.norm_epsilon) {}
+
+  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    return {.tensors = {norm_(tokens_(context.tokens))}};
+  }
+
+ private:
+  const Embedding tokens_;
+  const Norm norm_;
+};
+
+LinearOptions WithBias(int64_t in, int64_t out, double deviation) {
+  return {in, out, LinearOptions::Layout::kOutIn, /*bias=*/true, deviation};
+}
+
+class BloomLayer final : public LayeredBlock {
+ public:
+  BloomLayer(const ModelShape& s, int layer, const std::string& h,
+             std::shared_ptr<AlibiTable> alibi)
+      : LayeredBlock(absl::StrCat("layer ", layer)),
+        place_{.probability = s.dropout, .layer = layer + 1},
+        heads_(s.heads),
+        alibi_(std::move(alibi)),
+        norm_1_(parameters_, h + "input_layernorm", kLayerNorm, s.width, s.norm_epsilon),
+        qkv_(parameters_, h + "self_attention.query_key_value",
+             WithBias(s.width, 3 * s.width, kDeviation)),
+        projection_(parameters_, h + "self_attention.dense",
+                    WithBias(s.width, s.width, ResidualDeviation(s))),
+        norm_2_(parameters_, h + "post_attention_layernorm", kLayerNorm, s.width, s.norm_epsilon),
+        up_(parameters_, h + "mlp.dense_h_to_4h", WithBias(s.width, 4 * s.width, kDeviation)),
+        down_(parameters_, h + "mlp.dense_4h_to_h",
+              WithBias(4 * s.width, s.width, ResidualDeviation(s))) {}
+
+  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    const auto type = context.compute_type;
+    at::Tensor x = inputs[0];
+    const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
+    // Each head's query, key and value lie together, unlike GPT-2's.
+    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), type)
+                                            .view({batch, sequence, heads_, 3, width / heads_})
+                                            .permute({3, 0, 2, 1, 4})
+                                            .unbind(0);
+    const at::Tensor o =
+        Attend({qkv[0], qkv[1], qkv[2], alibi_->For(context.positions, x.scalar_type())},
+               At(DropoutSite::kAttention), context);
+    x = x + Residual(projection_(o, type), x, DropoutSite::kProjection, context);
+    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), type), "tanh");
+    x = x + Residual(down_(m, type), x, DropoutSite::kMlp, context);
+    return {.tensors = {x}};
+  }
+
+ private:
+  DropoutPlace At(DropoutSite site) const { return {place_.probability, place_.layer, site}; }
+  at::Tensor Residual(const at::Tensor& y, const at::Tensor& like, DropoutSite site,
+                      const MicroBatchContext& context) const {
+    return Dropout(y.view(like.sizes()), At(site), context);
+  }
+
+  const DropoutPlace place_;
+  const int64_t heads_;
+  const std::shared_ptr<AlibiTable> alibi_;
+  const Norm norm_1_;
+  const Linear qkv_;
+  const Linear projection_;
+  const Norm norm_2_;
+  const Linear up_;
+  const Linear down_;
+};
+
+std::vector<std::unique_ptr<Block>> Make(const ModelShape& shape) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  blocks.push_back(std::make_unique<BloomEmbedding>(shape));
+  const auto alibi = std::make_shared<AlibiTable>(shape.heads);
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const std::string h = absl::StrCat("transformer.h.", layer, ".");
+    blocks.push_back(std::make_unique<BloomLayer>(shape, layer, h, alibi));
+  }
+  blocks.push_back(MakeHead(
+      shape, {"transformer.ln_f", kLayerNorm, absl::StrCat(kEmbedding, ".weight"), kDeviation}));
+  return blocks;
+}
+
+Json Config(const ModelShape& s) {
+  return {{"apply_residual_connection_post_layernorm", false},
+          {"architectures", Json::array({"BloomForCausalLM"})},
+          {"attention_dropout", s.dropout},
+          {"hidden_dropout", s.dropout},
+          {"hidden_size", s.width},
+          {"initializer_range", kDeviation},
+          {"layer_norm_epsilon", s.norm_epsilon},
+          {"model_type", "bloom"},
+          {"n_head", s.heads},
+          {"n_layer", s.layers},
+          {"seq_length", s.positions},
+          {"tie_word_embeddings", true},
+          {"vocab_size", s.vocabulary}};
+}
+
+ModelShape Read(ConfigReader& config) {
+  ModelShape shape{.layers = config.Integer("n_layer"),
+                   .heads = config.Integer("n_head"),
+                   .width = config.Integer("hidden_size"),
+                   .positions = config.IntegerOr("seq_length", 2048),
+                   .norm_epsilon = config.NumberOr("layer_norm_epsilon", 1e-5)};
+  config.Requires("apply_residual_connection_post_layernorm", false);
+  config.Requires("tie_word_embeddings", true);
+  config.Requires("n_inner", 4 * int64_t{shape.width});
+  return shape;
+}
+
+}  // namespace
+
+Family BloomFamily() { return {planner::ModelFamily::kBloom, Make, Config, Read}; }
+
+}  // namespace muster::trainer

@@ -1,0 +1,39 @@
+#ifndef MUSTER_TRAINER_MODEL_FAMILIES_CONFIG_READER_H_
+#define MUSTER_TRAINER_MODEL_FAMILIES_CONFIG_READER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/json.h"
+
+namespace muster::trainer {
+
+// Reads Hugging Face's config.json field by field, and keeps the first error. An absent field, like
+// null, has the value that transformers gives it.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const Json& config) : config_(config) {}
+
+  // Returns an integer from 1 to 2^24.
+  int32_t Integer(const char* field);
+  int32_t IntegerOr(const char* field, int32_t otherwise);
+  // Returns a number that is more than 0.
+  double NumberOr(const char* field, double otherwise);
+  bool BoolOr(const char* field, bool otherwise);
+  // Fails unless the field is absent or `only`, because models are made here with that value alone.
+  void Requires(const char* field, const Json& only);
+
+  // Returns null if the field is absent.
+  const Json& Find(const char* field) const;
+  void Fail(const std::string& what);
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const Json& config_;
+  absl::Status status_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_FAMILIES_CONFIG_READER_H_

@@ -1,0 +1,142 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/TensorOperators.h"
+#include "ATen/ops/gelu.h"
+#include "absl/strings/str_cat.h"
+#include "trainer/model/families/family.h"
+#include "trainer/model/layers/attention.h"
+#include "trainer/model/layers/dropout.h"
+#include "trainer/model/layers/embedding.h"
+#include "trainer/model/layers/head.h"
+#include "trainer/model/layers/layered_block.h"
+#include "trainer/model/layers/linear.h"
+#include "trainer/model/layers/norm.h"
+
+namespace muster::trainer {
+namespace {
+
+using planner::ModelShape;
+
+class Gpt2Embedding final : public LayeredBlock {
+ public:
+  explicit Gpt2Embedding(const ModelShape& s)
+      : LayeredBlock("embedding"),
+        dropout_(s.dropout),
+        tokens_(parameters_, "transformer.wte", s.vocabulary, s.width, kDeviation),
+        positions_(parameters_, "transformer.wpe", s.positions, s.width, kDeviation) {}
+
+  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    const at::Tensor x = tokens_(context.tokens) + positions_(context.positions);
+    return {.tensors = {Dropout(x, {dropout_, 0, DropoutSite::kEmbedding}, context)}};
+  }
+
+ private:
+  const double dropout_;
+  const Embedding tokens_;
+  const Embedding positions_;
+};
+
+// Linear weights are [in, out], as in the original's Conv1D.
+LinearOptions Conv1d(int64_t in, int64_t out, double deviation) {
+  return {in, out, LinearOptions::Layout::kInOut, /*bias=*/true, deviation};
+}
+
+class Gpt2Layer final : public LayeredBlock {
+ public:
+  Gpt2Layer(const ModelShape& s, int layer, const std::string& h)
+      : LayeredBlock(absl::StrCat("layer ", layer)),
+        place_{.probability = s.dropout, .layer = layer + 1},
+        heads_(s.heads),
+        norm_1_(parameters_, h + "ln_1", Norm::Kind::kLayerNorm, s.width, s.norm_epsilon),
+        qkv_(parameters_, h + "attn.c_attn", Conv1d(s.width, 3 * s.width, kDeviation)),
+        projection_(parameters_, h + "attn.c_proj", Conv1d(s.width, s.width, ResidualDeviation(s))),
+        norm_2_(parameters_, h + "ln_2", Norm::Kind::kLayerNorm, s.width, s.norm_epsilon),
+        up_(parameters_, h + "mlp.c_fc", Conv1d(s.width, 4 * s.width, kDeviation)),
+        down_(parameters_, h + "mlp.c_proj", Conv1d(4 * s.width, s.width, ResidualDeviation(s))) {}
+
+  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    const auto type = context.compute_type;
+    at::Tensor x = inputs[0];
+    const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
+    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), type)
+                                            .view({batch, sequence, 3, heads_, width / heads_})
+                                            .permute({2, 0, 3, 1, 4})
+                                            .unbind(0);
+    const at::Tensor o = Attend({qkv[0], qkv[1], qkv[2], {}}, At(DropoutSite::kAttention), context);
+    x = x + Residual(projection_(o, type), x, DropoutSite::kProjection, context);
+    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), type), "tanh");
+    x = x + Residual(down_(m, type), x, DropoutSite::kMlp, context);
+    return {.tensors = {x}};
+  }
+
+ private:
+  DropoutPlace At(DropoutSite site) const { return {place_.probability, place_.layer, site}; }
+  at::Tensor Residual(const at::Tensor& y, const at::Tensor& like, DropoutSite site,
+                      const MicroBatchContext& context) const {
+    return Dropout(y.view(like.sizes()), At(site), context);
+  }
+
+  const DropoutPlace place_;
+  const int64_t heads_;
+  const Norm norm_1_;
+  const Linear qkv_;
+  const Linear projection_;
+  const Norm norm_2_;
+  const Linear up_;
+  const Linear down_;
+};
+
+std::vector<std::unique_ptr<Block>> Make(const ModelShape& shape) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  blocks.push_back(std::make_unique<Gpt2Embedding>(shape));
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    blocks.push_back(
+        std::make_unique<Gpt2Layer>(shape, layer, absl::StrCat("transformer.h.", layer, ".")));
+  }
+  blocks.push_back(MakeHead(shape, {.norm = "transformer.ln_f",
+                                    .norm_kind = Norm::Kind::kLayerNorm,
+                                    .weight = "transformer.wte.weight",
+                                    .deviation = kDeviation}));
+  return blocks;
+}
+
+Json Config(const ModelShape& s) {
+  return {{"activation_function", "gelu_new"},
+          {"architectures", Json::array({"GPT2LMHeadModel"})},
+          {"attn_pdrop", s.dropout},
+          {"embd_pdrop", s.dropout},
+          {"initializer_range", kDeviation},
+          {"layer_norm_epsilon", s.norm_epsilon},
+          {"model_type", "gpt2"},
+          {"n_ctx", s.positions},
+          {"n_embd", s.width},
+          {"n_head", s.heads},
+          {"n_layer", s.layers},
+          {"n_positions", s.positions},
+          {"resid_pdrop", s.dropout},
+          {"tie_word_embeddings", true},
+          {"vocab_size", s.vocabulary}};
+}
+
+ModelShape Read(ConfigReader& config) {
+  ModelShape shape{.layers = config.Integer("n_layer"),
+                   .heads = config.Integer("n_head"),
+                   .width = config.Integer("n_embd"),
+                   .positions = config.Integer("n_positions"),
+                   .norm_epsilon = config.NumberOr("layer_norm_epsilon", 1e-5)};
+  config.Requires("activation_function", "gelu_new");
+  config.Requires("tie_word_embeddings", true);
+  config.Requires("n_inner", 4 * int64_t{shape.width});
+  config.Requires("scale_attn_weights", true);
+  config.Requires("scale_attn_by_inverse_layer_idx", false);
+  config.Requires("add_cross_attention", false);
+  return shape;
+}
+
+}  // namespace
+
+Family Gpt2Family() { return {planner::ModelFamily::kGpt2, Make, Config, Read}; }
+
+}  // namespace muster::trainer

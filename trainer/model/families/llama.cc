@@ -1,0 +1,150 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/TensorOperators.h"
+#include "ATen/ops/silu.h"
+#include "absl/strings/str_cat.h"
+#include "trainer/model/families/family.h"
+#include "trainer/model/families/rope_config.h"
+#include "trainer/model/layers/attention.h"
+#include "trainer/model/layers/dropout.h"
+#include "trainer/model/layers/embedding.h"
+#include "trainer/model/layers/head.h"
+#include "trainer/model/layers/layered_block.h"
+#include "trainer/model/layers/linear.h"
+#include "trainer/model/layers/norm.h"
+#include "trainer/model/layers/rope.h"
+
+namespace muster::trainer {
+namespace {
+
+using planner::ModelShape;
+
+constexpr char kEmbedding[] = "model.embed_tokens";
+constexpr Norm::Kind kRmsNorm = Norm::Kind::kRmsNorm;
+
+class LlamaEmbedding final : public LayeredBlock {
+ public:
+  explicit LlamaEmbedding(const ModelShape& s)
+      : LayeredBlock("embedding"),
+        tokens_(parameters_, kEmbedding, s.vocabulary, s.width, kDeviation) {}
+
+  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    return {.tensors = {tokens_(context.tokens)}};
+  }
+
+ private:
+  const Embedding tokens_;
+};
+
+LinearOptions NoBias(int64_t in, int64_t out, double deviation = kDeviation) {
+  return {in, out, LinearOptions::Layout::kOutIn, /*bias=*/false, deviation};
+}
+
+class LlamaLayer final : public LayeredBlock {
+ public:
+  LlamaLayer(const ModelShape& s, int layer, const std::string& h, std::shared_ptr<RopeTable> rope)
+      : LayeredBlock(absl::StrCat("layer ", layer)),
+        dropout_{s.dropout, layer + 1, DropoutSite::kAttention},
+        head_width_(s.head_width()),
+        rope_(std::move(rope)),
+        norm_1_(parameters_, h + "input_layernorm", kRmsNorm, s.width, s.norm_epsilon),
+        q_(parameters_, h + "self_attn.q_proj", NoBias(s.width, s.width)),
+        k_(parameters_, h + "self_attn.k_proj", NoBias(s.width, s.key_value_width())),
+        v_(parameters_, h + "self_attn.v_proj", NoBias(s.width, s.key_value_width())),
+        o_(parameters_, h + "self_attn.o_proj", NoBias(s.width, s.width, ResidualDeviation(s))),
+        norm_2_(parameters_, h + "post_attention_layernorm", kRmsNorm, s.width, s.norm_epsilon),
+        gate_(parameters_, h + "mlp.gate_proj", NoBias(s.width, s.feed_forward_width)),
+        up_(parameters_, h + "mlp.up_proj", NoBias(s.width, s.feed_forward_width)),
+        down_(parameters_, h + "mlp.down_proj",
+              NoBias(s.feed_forward_width, s.width, ResidualDeviation(s))) {}
+
+  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    const auto type = context.compute_type;
+    at::Tensor x = inputs[0];
+    const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
+    const at::Tensor a = norm_1_(x).view({-1, width});
+    const auto heads = [&](const Linear& linear) {
+      return linear(a, type).view({batch, sequence, -1, head_width_}).transpose(1, 2);
+    };
+    const RopeAngles& angles = rope_->For(context.positions, x.scalar_type());
+    const at::Tensor o = Attend({Turn(heads(q_), angles), Turn(heads(k_), angles), heads(v_), {}},
+                                dropout_, context);
+    x = x + o_(o, type).view(x.sizes());
+    const at::Tensor b = norm_2_(x).view({-1, width});
+    x = x + down_(at::silu(gate_(b, type)) * up_(b, type), type).view(x.sizes());
+    return {.tensors = {x}};
+  }
+
+ private:
+  const DropoutPlace dropout_;
+  const int64_t head_width_;
+  const std::shared_ptr<RopeTable> rope_;
+  const Norm norm_1_;
+  const Linear q_, k_, v_, o_;
+  const Norm norm_2_;
+  const Linear gate_, up_, down_;
+};
+
+std::vector<std::unique_ptr<Block>> Make(const ModelShape& shape) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  blocks.push_back(std::make_unique<LlamaEmbedding>(shape));
+  const auto rope = std::make_shared<RopeTable>(shape);
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const std::string h = absl::StrCat("model.layers.", layer, ".");
+    blocks.push_back(std::make_unique<LlamaLayer>(shape, layer, h, rope));
+  }
+  blocks.push_back(MakeHead(
+      shape,
+      {"model.norm", kRmsNorm,
+       shape.tied_head ? absl::StrCat(kEmbedding, ".weight") : "lm_head.weight", kDeviation}));
+  return blocks;
+}
+
+Json Config(const ModelShape& s) {
+  return {{"architectures", Json::array({"LlamaForCausalLM"})},
+          {"attention_bias", false},
+          {"attention_dropout", s.dropout},
+          {"head_dim", s.head_width()},
+          {"hidden_act", "silu"},
+          {"hidden_size", s.width},
+          {"initializer_range", kDeviation},
+          {"intermediate_size", s.feed_forward_width},
+          {"max_position_embeddings", s.positions},
+          {"mlp_bias", false},
+          {"model_type", "llama"},
+          {"num_attention_heads", s.heads},
+          {"num_hidden_layers", s.layers},
+          {"num_key_value_heads", s.key_value_heads},
+          {"rms_norm_eps", s.norm_epsilon},
+          {"rope_scaling", RopeScalingJson(s.rope_scaling)},
+          {"rope_theta", s.rope_theta},
+          {"tie_word_embeddings", s.tied_head},
+          {"vocab_size", s.vocabulary}};
+}
+
+ModelShape Read(ConfigReader& config) {
+  ModelShape shape{.layers = config.Integer("num_hidden_layers"),
+                   .heads = config.Integer("num_attention_heads"),
+                   .width = config.Integer("hidden_size"),
+                   .positions = config.IntegerOr("max_position_embeddings", 2048),
+                   .norm_epsilon = config.NumberOr("rms_norm_eps", 1e-6),
+                   .tied_head = config.BoolOr("tie_word_embeddings", false),
+                   .feed_forward_width = config.Integer("intermediate_size"),
+                   .rope_theta = config.NumberOr("rope_theta", 10000),
+                   .rope_scaling = ReadRopeScaling(config)};
+  shape.key_value_heads = config.IntegerOr("num_key_value_heads", shape.heads);
+  config.Requires("head_dim", shape.width / shape.heads);
+  config.Requires("hidden_act", "silu");
+  config.Requires("attention_bias", false);
+  config.Requires("mlp_bias", false);
+  return shape;
+}
+
+}  // namespace
+
+Family LlamaFamily() { return {planner::ModelFamily::kLlama, Make, Config, Read}; }
+
+}  // namespace muster::trainer

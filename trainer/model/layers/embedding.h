@@ -1,0 +1,34 @@
+#ifndef MUSTER_TRAINER_MODEL_LAYERS_EMBEDDING_H_
+#define MUSTER_TRAINER_MODEL_LAYERS_EMBEDDING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/embedding.h"
+#include "trainer/model/layers/layered_block.h"
+
+namespace muster::trainer {
+
+// A table of vectors, [count, width], that its block looks rows up in: `name`.weight.
+class Embedding {
+ public:
+  Embedding(ParameterList& parameters, const std::string& name, int64_t count, int64_t width,
+            double deviation)
+      : parameters_(parameters),
+        weight_(parameters.AddWeight(name + ".weight", {count, width}, deviation)) {}
+
+  // `rows` are int64 of any shape; the width is added to it.
+  at::Tensor operator()(const at::Tensor& rows) const {
+    return at::embedding(parameters_[weight_], rows);
+  }
+
+ private:
+  const ParameterList& parameters_;
+  const size_t weight_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_LAYERS_EMBEDDING_H_

@@ -1,0 +1,53 @@
+#ifndef MUSTER_TRAINER_MODEL_LAYERS_LINEAR_H_
+#define MUSTER_TRAINER_MODEL_LAYERS_LINEAR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ATen/core/Tensor.h"
+#include "c10/core/ScalarType.h"
+#include "trainer/model/layers/layered_block.h"
+
+namespace muster::trainer {
+
+// Matrix products as an autograd function. FP32 goes through oneDNN, which on CPUs not made by
+// Intel is twice as fast as the BLAS that at::addmm calls; other types, and builds without oneDNN,
+// go through at::addmm. Every input that requires a gradient gets one. Deterministic for equal
+// shapes and one thread.
+
+// Returns x [rows, in] times weight [in, out] plus bias [out]: the Conv1D of the original GPT-2.
+at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+// Returns x [rows, in] times the transpose of weight [out, in], plus bias [out] if there is one.
+at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
+                       const std::optional<at::Tensor>& bias = std::nullopt);
+
+struct LinearOptions {
+  int64_t in = 0;
+  int64_t out = 0;
+  enum class Layout { kInOut, kOutIn };  // the order of the weight's dimensions in memory
+  Layout layout = Layout::kOutIn;
+  bool bias = false;  // kInOut always has one
+  double deviation = 0.02;
+};
+
+// A linear layer with weights of its block: `name`.weight and `name`.bias.
+class Linear {
+ public:
+  Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options);
+
+  // Takes x [rows, in] and computes in `type`.
+  at::Tensor operator()(const at::Tensor& x, at::ScalarType type) const;
+
+ private:
+  const ParameterList& parameters_;
+  const LinearOptions::Layout layout_;
+  size_t weight_ = 0;
+  std::optional<size_t> bias_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_LAYERS_LINEAR_H_

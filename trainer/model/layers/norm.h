@@ -1,0 +1,34 @@
+#ifndef MUSTER_TRAINER_MODEL_LAYERS_NORM_H_
+#define MUSTER_TRAINER_MODEL_LAYERS_NORM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ATen/core/Tensor.h"
+#include "trainer/model/layers/layered_block.h"
+
+namespace muster::trainer {
+
+// A normalization over the last dimension, with a gain of its block, `name`.weight, and in
+// LayerNorm also `name`.bias.
+class Norm {
+ public:
+  enum class Kind { kLayerNorm, kRmsNorm };
+  Norm(ParameterList& parameters, const std::string& name, Kind kind, int64_t width,
+       double epsilon);
+
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  const ParameterList& parameters_;
+  const int64_t width_;
+  const double epsilon_;
+  const size_t gain_;
+  std::optional<size_t> bias_;  // of LayerNorm
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_LAYERS_NORM_H_

@@ -100,6 +100,13 @@ const ManifestCase kContradictions[] = {
     {"FinalFractionOfConstant", "{name: adamw}", "{schedule: constant, finalFraction: 0}",
      "job.yaml:10: spec.trainer.optimizer.finalFraction: a constant learning rate has no last "
      "value: leave it out, or set schedule to linear or cosine\n"},
+    {"ShardNotDividingTheRanks", "{name: adamw}",
+     "{name: adamw}\n    parallelism: {zero: 1, shard: 3}",
+     "job.yaml:11: spec.trainer.parallelism.shard: must divide the number of ranks, which is "
+     "workers.count times the ranks of each worker (here 3 and 2 ranks: 2 would do)\n"},
+    {"ShardWithoutZero", "{name: adamw}", "{name: adamw}\n    parallelism: {shard: 2}",
+     "job.yaml:11: spec.trainer.parallelism.shard: says how many ranks divide the state, which "
+     "zero: 0 does not divide: set zero to 1\n"},
     {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
      "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
      "workers.gpus out, or give the template a command that uses the GPUs\n"},

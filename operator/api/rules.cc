@@ -81,6 +81,29 @@ Broken RanksFitBatch(const TrainingJobSpec& spec) {
                              train.micro_batch(), " = ", micro_batches, " micro-batches"));
 }
 
+// Names the next numbers below and above `shard` that divide `ranks`.
+std::string NearestDivisors(int64_t shard, int64_t ranks) {
+  int64_t below = std::min(shard, ranks), above = shard;
+  while (ranks % below != 0) --below;
+  while (above < ranks && ranks % above != 0) ++above;
+  if (above >= ranks) above = ranks;
+  return above == below ? absl::StrCat(below, " would do")
+                        : absl::StrCat(below, " or ", above, " would do");
+}
+
+Broken ShardDividesRanks(const TrainingJobSpec& spec) {
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  if (!parallelism.has_shard() || parallelism.shard() < 1 || spec.workers().count() < 1) return {};
+  const int64_t ranks = int64_t{spec.workers().count()} * RanksPerWorker(spec);
+  const int64_t shard = parallelism.shard();
+  return Unless(ranks % shard == 0, absl::StrCat("here ", shard, " and ", ranks,
+                                                 " ranks: ", NearestDivisors(shard, ranks)));
+}
+
+Broken ShardOfZero(const v1alpha1::ParallelismSpec& parallelism) {
+  return Unless(!parallelism.has_shard() || parallelism.shard() == 1 || parallelism.zero() > 0);
+}
+
 Broken TrainerHasNoGpus(const TrainingJobSpec& spec) {
   return Unless(!spec.has_trainer() || spec.workers().gpus() == 0);
 }
@@ -287,6 +310,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"has-program", Typed<TrainingJobSpec, HasProgram>},
       {"one-program", Typed<TrainingJobSpec, OneProgram>},
       {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
+      {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
+      {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
       {"trainer-has-no-gpus", Typed<TrainingJobSpec, TrainerHasNoGpus>},
       {"trainer-has-no-rdma", Typed<TrainingJobSpec, TrainerHasNoRdma>},
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},

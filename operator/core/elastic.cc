@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/fence.h"
+#include "operator/core/hand_over.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
@@ -225,6 +226,7 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   Break found;
   found.reason = Reason::kMembershipChanged;
   if (!members.empty() && *members.rbegin() >= count && count > 0) {
+    if (!MayShrinkNow(draft)) return std::nullopt;
     found.sentence = count < WorkerCount(draft.spec())
                          ? absl::StrCat("the job ", draft.plan.status.preemption().message())
                          : absl::StrCat("workers.count is ", count, " now");

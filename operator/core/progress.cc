@@ -104,4 +104,11 @@ void ReportProgress(Draft& draft) {
   WriteProgress(draft);
 }
 
+int64_t NewestCheckpoint(const Draft& draft) {
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  const int64_t recorded = status.checkpoint().has_step() ? status.checkpoint().step() : -1;
+  const auto& written = draft.view.checkpoint.written;
+  return std::max(recorded, written ? written->version().step() : -1);
+}
+
 }  // namespace muster::control

@@ -1,6 +1,8 @@
 #ifndef MUSTER_OPERATOR_CORE_PROGRESS_H_
 #define MUSTER_OPERATOR_CORE_PROGRESS_H_
 
+#include <cstdint>
+
 #include "operator/core/draft.h"
 
 namespace muster::control {
@@ -16,6 +18,10 @@ void WriteProgress(Draft& draft);
 // Returns true if a step was committed since the round became Active. Always false without trainer,
 // because a command need not report its steps.
 bool HasNewStep(const Draft& draft);
+
+// Returns the step of the newest checkpoint that is known to be written; -1 if there is none. The
+// last leader may have had a newer report, so the status counts too.
+int64_t NewestCheckpoint(const Draft& draft);
 
 }  // namespace muster::control
 

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_history.h"
+#include "operator/core/slice_span.h"
 #include "operator/core/stored.h"
 
 namespace muster::control {
@@ -62,16 +64,14 @@ std::pair<int64_t, int64_t> LastRound(const RankPosition& position) {
   return {position.term(), position.round()};
 }
 
-// Returns the newest version that some rank of the newest round holds or can reach.
-std::optional<Version> NewestReachable(Positions positions, const Decisions& decisions) {
+// Returns the versions that ranks of the newest round hold or can reach, newest first.
+std::vector<Version> Reachable(Positions positions, const Decisions& decisions) {
   std::pair<int64_t, int64_t> newest_round;
   for (const RankPosition& position : positions) {
     if (position.has_applied()) newest_round = std::max(newest_round, LastRound(position));
   }
-  std::optional<Version> best;
-  auto offer = [&best](const Version& version) {
-    if (!best || Order(*best) < Order(version)) best = version;
-  };
+  std::map<std::pair<int64_t, int64_t>, Version> found;
+  auto offer = [&found](const Version& version) { found.emplace(Order(version), version); };
   for (const RankPosition& position : positions) {
     if (LastRound(position) != newest_round) continue;
     if (position.has_applied()) offer(position.applied());
@@ -80,7 +80,28 @@ std::optional<Version> NewestReachable(Positions positions, const Decisions& dec
       offer(position.sealed());
     }
   }
-  return best;
+  std::vector<Version> out;
+  for (auto it = found.rbegin(); it != found.rend(); ++it) out.push_back(it->second);
+  return out;
+}
+
+// Returns true if the rank holds its slice of `target`, or comes to hold it by the decision.
+bool Reaches(const RankPosition& position, const Version& target, const Decisions& decisions) {
+  return Holds(position, target) ||
+         (CanApply(position, target) && Find(decisions, target) != nullptr);
+}
+
+// Returns the sentence that says which part of `target` no rank holds any more; "" if the slices of
+// those that reach it cover all.
+std::string Uncovered(Positions positions, const Version& target, const Decisions& decisions) {
+  std::vector<SliceSpan> spans;
+  for (const RankPosition& position : positions) {
+    if (Reaches(position, target, decisions)) spans.push_back(SpanOf(position.slice()));
+  }
+  const std::optional<SliceSpan> gap = FirstGap(std::move(spans));
+  if (!gap) return "";
+  return absl::StrCat("the live state of ", Text(target), " is not whole: no rank holds ",
+                      Text(*gap), " of it");
 }
 
 // Returns one more than every attempt that any rank has seen, and at least `at_least`.
@@ -135,6 +156,7 @@ ResumeDecision Live(Positions positions, const Version& target, const Decisions&
   bool pristine = relay == nullptr;
   for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
     const bool applies = relay != nullptr && CanApply(positions[rank], target);
+    *point.add_slices() = positions[rank].slice();
     if (!Holds(positions[rank], target) && !applies) {
       point.add_receivers(rank);
       continue;
@@ -146,11 +168,33 @@ ResumeDecision Live(Positions positions, const Version& target, const Decisions&
     pristine &= LastRound(positions[rank]) == std::pair<int64_t, int64_t>();
     if (applies) *point.mutable_relay() = *relay;
   }
+  const bool divided = std::any_of(point.slices().begin(), point.slices().end(),
+                                   [](const auto& slice) { return slice.shards() > 1; });
+  if (!divided) point.clear_slices();
   point.set_donor(donor);
   point.set_pristine(pristine);
   decision.reason = LiveReason(positions, point);
   decision.sentence = LiveSentence(decision.reason, point, positions.size());
   return decision;
+}
+
+// Says why live state is not used.
+struct Unused {
+  std::string why;
+  int64_t step = 0;  // the newest step of which a part is left; 0 if that is not why
+};
+
+// Returns the newest version of which every part is live.
+std::pair<std::optional<Version>, Unused> NewestWhole(Positions positions,
+                                                      const Decisions& decisions) {
+  Unused unused;
+  for (const Version& version : Reachable(positions, decisions)) {
+    const std::string gap = Uncovered(positions, version, decisions);
+    if (gap.empty()) return {version, {"every live state is older than the newest checkpoint"}};
+    if (unused.why.empty()) unused = {gap, version.step()};
+  }
+  if (unused.why.empty()) unused.why = "no rank holds live state";
+  return {std::nullopt, unused};
 }
 
 std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
@@ -250,13 +294,13 @@ std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& flo
 }
 
 ResumeDecision FromStored(const Stored& stored, const Floor& floor, const ResumeOptions& options,
-                          bool any_live) {
+                          const Unused& live) {
   const Stored::Entry* best = stored.NewestUsable(floor.history);
   if (best != nullptr && best->step() >= floor.step) {
+    const int64_t lost = live.step - best->step();
     return Load(*best, ResumeReason::kCheckpoint,
-                absl::StrCat(any_live ? "every live state is older than the newest checkpoint"
-                                      : "no rank holds live state",
-                             "; loading ", best->ref.directory()));
+                absl::StrCat(live.why, "; loading ", best->ref.directory(),
+                             lost > 0 ? absl::StrCat(": ", Steps(lost), " are lost") : ""));
   }
   const bool given_up = options.give_up == FloorText(floor);
   if (!given_up) {
@@ -279,7 +323,7 @@ ResumeDecision FromStored(const Stored& stored, const Floor& floor, const Resume
 
 // Decides when there is no live state at or beyond the floor.
 ResumeDecision DecideWithoutLive(const Stored& stored, const std::optional<Floor>& floor,
-                                 const ResumeOptions& options, bool any_live) {
+                                 const ResumeOptions& options, const Unused& live) {
   if (!stored.listing_error().empty()) {
     return Hold(
         ResumeReason::kCheckpointUnlistable,
@@ -291,9 +335,13 @@ ResumeDecision DecideWithoutLive(const Stored& stored, const std::optional<Floor
   }
   if (!floor) {
     return Fresh(options, ResumeReason::kFresh,
-                 "no live state and no checkpoint; starting from initial weights");
+                 live.step == 0 ? "no live state and no checkpoint; starting from initial weights"
+                                : absl::StrCat(live.why,
+                                               "; there is no checkpoint: starting from "
+                                               "initial weights, ",
+                                               Steps(live.step), " are lost"));
   }
-  ResumeDecision decision = FromStored(stored, *floor, options, any_live);
+  ResumeDecision decision = FromStored(stored, *floor, options, live);
   decision.adopts = !options.floor && decision.point.source() == ResumePoint::CHECKPOINT;
   return decision;
 }
@@ -370,14 +418,14 @@ std::string FloorText(const Floor& floor) {
 ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
                             const ResumeOptions& options) {
   const Decisions decisions = IndexDecisions(positions);
-  const std::optional<Version> target = NewestReachable(positions, decisions);
+  const auto [target, unused] = NewestWhole(positions, decisions);
   const Stored stored(positions, options.bad_checkpoints);
   ResumeDecision decision;
   if (target && IsAhead(positions, *target, stored, options.floor)) {
     decision = Live(positions, *target, decisions);
   } else {
     const std::optional<Floor> floor = ExpectedFloor(stored, options);
-    decision = DecideWithoutLive(stored, floor, options, target.has_value());
+    decision = DecideWithoutLive(stored, floor, options, unused);
     if (decision.gives_up && target && IsBetter(positions, *target, *floor, decision)) {
       ResumeDecision live = Live(positions, *target, decisions);
       live.kept = decision.kept;

@@ -22,6 +22,10 @@
 // receiver. Among ranks with weights, only those whose last round is the newest set the target,
 // because ranks that missed a round may hold a branch that was given up.
 //
+// Slices. Ranks may divide the state: each then holds its slice of every version. A version is live
+// only if the slices of the ranks that hold it, or can reach it, cover all of it. Otherwise an
+// older live version or a checkpoint is used, and the sentence says how many steps are lost.
+//
 // Histories. A history is one run from initial weights on. Its id is made at every fresh start,
 // kept on every resume, and stored in every checkpoint. Checkpoints without an id, from before
 // histories existed, count as those of one run (base/checkpoint/checkpoint_history.h).
@@ -99,7 +103,7 @@ struct ResumeDecision {
 // Decides from the positions of the new round's ranks, by rank; there must be at least one.
 // Guarantees:
 //  - a version that every live rank has applied is never gone back from, unless it is behind the
-//    floor;
+//    floor or a slice of it is lost;
 //  - the result is at or beyond the floor, or gives_up, or holds();
 //  - the result is a version that some rank holds, or can reach by applying `relay`; ranks that
 //    neither hold it nor can apply `relay` are exactly `receivers`, in ascending order;

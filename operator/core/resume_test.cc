@@ -105,6 +105,68 @@ TEST(DecideResumeTest, AFreshRankReceivesFromTheLowestHolder) {
   EXPECT_THAT(Receivers(decision), ElementsAre(0));
 }
 
+RankPosition Shard(int shard, int shards, RankPosition position) {
+  position.mutable_slice()->set_shard(shard);
+  position.mutable_slice()->set_shards(shards);
+  return position;
+}
+
+std::vector<std::pair<int, int>> Slices(const ResumeDecision& decision) {
+  std::vector<std::pair<int, int>> out;
+  for (const v1alpha1::StateSlice& slice : decision.point.slices()) {
+    out.emplace_back(slice.shard(), slice.shards());
+  }
+  return out;
+}
+
+TEST(DecideResumeTest, AVersionIsLiveIfTheSlicesOfTheSurvivorsCoverIt) {
+  const ResumeDecision decision =
+      DecideResume({Shard(1, 2, At(V(7, 1))), At(std::nullopt), Shard(0, 2, At(V(7, 1)))});
+  EXPECT_EQ(decision.reason, ResumeReason::kLiveBehind);
+  EXPECT_THAT(Receivers(decision), ElementsAre(1));
+  EXPECT_THAT(Slices(decision), ElementsAre(std::pair(1, 2), std::pair(0, 0), std::pair(0, 2)));
+}
+
+TEST(DecideResumeTest, ASliceThatNobodyHoldsLosesTheVersionAndTheLostStepsAreSaid) {
+  const auto survivor = WithCheckpoints(Shard(0, 2, At(V(7, 2))), {V(4, 1)});
+  const ResumeDecision decision = DecideResume({survivor, WithCheckpoints({}, {V(4, 1)})});
+  EXPECT_EQ(decision.reason, ResumeReason::kCheckpoint);
+  EXPECT_EQ(decision.point.version().step(), 4);
+  EXPECT_EQ(decision.sentence,
+            "the live state of step 7 (attempt 2) is not whole: no rank holds the part from 1/2 to "
+            "1 of it; loading step-4: 3 steps are lost");
+}
+
+TEST(DecideResumeTest, WithoutACheckpointALostSliceIsAFreshStartThatSaysSo) {
+  const ResumeDecision decision = DecideResume({Shard(2, 3, At(V(7, 2))), At(std::nullopt)});
+  EXPECT_EQ(decision.reason, ResumeReason::kFresh);
+  EXPECT_EQ(decision.sentence,
+            "the live state of step 7 (attempt 2) is not whole: no rank holds the part from 0 to "
+            "2/3 of it; there is no checkpoint: starting from initial weights, 7 steps are lost");
+}
+
+TEST(DecideResumeTest, AnOlderVersionThatIsWholeIsBetterThanANewerOneThatIsNot) {
+  // Rank 1 applied step 8, and the other holder of its shard has no gradients of it.
+  const ResumeDecision decision =
+      DecideResume({Shard(0, 2, At(V(7, 1))), Shard(1, 2, At(V(8, 1), std::nullopt, {V(8, 1)})),
+                    Shard(1, 2, At(V(7, 1)))});
+  EXPECT_EQ(decision.point.version().step(), 7);
+  EXPECT_THAT(Receivers(decision), ElementsAre(1));
+}
+
+TEST(DecideResumeTest, ADecisionIsRelayedOnlyIfItsVersionIsThenWhole) {
+  const RankPosition sealed = At(V(7, 1), V(8, 1));
+  const ResumeDecision decision =
+      DecideResume({Shard(0, 2, sealed), Shard(1, 2, At(V(8, 1), std::nullopt, {V(8, 1)}))});
+  EXPECT_EQ(decision.reason, ResumeReason::kLiveRelay);
+  EXPECT_EQ(decision.point.version().step(), 8);
+  EXPECT_THAT(Receivers(decision), IsEmpty());
+}
+
+TEST(DecideResumeTest, WholeStatesNeedNoSlices) {
+  EXPECT_THAT(Slices(DecideResume({At(V(7, 1)), Shard(0, 1, At(V(7, 1)))})), IsEmpty());
+}
+
 TEST(DecideResumeTest, AZombieOfAnOlderHistoryReceives) {
   const ResumeDecision decision = DecideResume({At(V(12, 1)), At(V(10, 3))});
   EXPECT_EQ(decision.point.version().step(), 10);

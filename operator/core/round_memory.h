@@ -101,6 +101,13 @@ struct StopMemory {
   std::map<int, int64_t> sent_session;
 };
 
+// The wait for a checkpoint before workers leave with slices of the state: its end, and the step of
+// the newest checkpoint when it began. Owned by hand_over.h.
+struct HandOverMemory {
+  std::optional<absl::Time> until;
+  int64_t checkpoint = -1;
+};
+
 struct RoundMemory {
   RoundPhase phase = RoundPhase::kIdle;
   RoundStamp id;
@@ -141,6 +148,7 @@ struct RoundMemory {
   std::string broken_sentence;
 
   StopMemory stop;
+  HandOverMemory hand_over;
   AlertMemory alerts;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See

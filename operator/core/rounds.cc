@@ -21,6 +21,7 @@
 #include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
 #include "operator/core/trajectory.h"
+#include "planner/layout.h"
 
 namespace muster::control {
 namespace {
@@ -187,6 +188,10 @@ void Go(Draft& draft) {
   RecordFloor(draft, resume);
   *go.mutable_round() = ToProto(memory.id);
   *go.mutable_resume() = resume.point;
+  if (memory.spec->has_trainer() && memory.spec->trainer().parallelism().zero() > 0) {
+    *go.mutable_mesh() = planner::LayOutRanks(memory.spec->trainer().parallelism(),
+                                              static_cast<int>(positions.size()));
+  }
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);
   if (memory.failure.fresh) memory.failure.restart_job = false;

@@ -8,6 +8,7 @@
 #include "google/protobuf/repeated_field.h"
 #include "operator/core/conditions.h"
 #include "operator/core/membership.h"
+#include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -30,14 +31,6 @@ int CountStaying(const RoundMemory& memory) {
     staying += !IsToLeave(memory, member.worker().index(), member.worker().incarnation());
   }
   return staying;
-}
-
-// The status counts too, because the last leader may have had a newer report.
-int64_t NewestCheckpoint(const Draft& draft) {
-  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
-  const int64_t recorded = status.checkpoint().has_step() ? status.checkpoint().step() : -1;
-  const auto& written = draft.view.checkpoint.written;
-  return std::max(recorded, written ? written->version().step() : -1);
 }
 
 absl::Duration SaveTime(const NoticeTaint& notice) { return notice.warning * kSaveShare; }

@@ -67,6 +67,8 @@ constexpr Field kFields[] = {
     {"trainer.optimizer.weightDecay", true},
     {"trainer.optimizer.momentum", true},
     {"trainer.optimizer.clipNorm", true},
+    {"trainer.parallelism.zero", true},
+    {"trainer.parallelism.shard", true},
     {"checkpoint.uri", true},
     {"checkpoint.interval.mode", true},
     {"checkpoint.interval.steps", true},

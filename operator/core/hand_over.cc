@@ -1,0 +1,69 @@
+#include "operator/core/hand_over.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "operator/core/progress.h"
+#include "operator/core/slice_span.h"
+#include "planner/layout.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::Member;
+
+constexpr absl::Duration kMostWait = absl::Minutes(2);
+
+// Returns true if the members that stay do not hold every slice of the state.
+bool SlicesLeave(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  const int count = draft.WorkersWanted();
+  const v1alpha1::ParallelismSpec& parallelism = draft.spec().trainer().parallelism();
+  if (memory.phase != RoundPhase::kActive || memory.members.empty() || count == 0) return false;
+  const Member& last = memory.members.back();
+  if (last.worker().index() < count || parallelism.zero() == 0) return false;
+  const int shards = planner::LayOutRanks(parallelism, last.first_rank() + last.ranks()).shard();
+  std::vector<SliceSpan> staying;
+  for (const Member& member : memory.members) {
+    if (member.worker().index() >= count) continue;
+    for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
+      v1alpha1::StateSlice slice;
+      slice.set_shard(rank % shards);
+      slice.set_shards(shards);
+      staying.push_back(SpanOf(slice));
+    }
+  }
+  return FirstGap(std::move(staying)).has_value();
+}
+
+}  // namespace
+
+void SaveBeforeSlicesLeave(Draft& draft) {
+  HandOverMemory& memory = draft.memory().hand_over;
+  if (draft.memory().stop.since || !draft.spec().has_checkpoint() || !SlicesLeave(draft)) {
+    memory = {};
+    return;
+  }
+  if (!memory.until) {
+    memory = {draft.view.now + kMostWait, NewestCheckpoint(draft)};
+    const Worker* worker = draft.FindWorker(draft.memory().members.front().worker().index());
+    if (worker != nullptr && worker->agent != nullptr && worker->agent->attached) {
+      draft.Send(*worker, SaveOrder{draft.memory().id});
+    }
+    draft.EmitNormal(Reason::kSaveRequested,
+                     absl::StrCat("workers.count is ", draft.WorkersWanted(),
+                                  " now, and the workers that leave hold slices of the state that "
+                                  "no other has: a checkpoint is saved first"));
+  }
+  draft.RequeueAt(*memory.until);
+}
+
+bool MayShrinkNow(const Draft& draft) {
+  const HandOverMemory& memory = draft.plan.memory.hand_over;
+  return !memory.until || draft.view.now >= *memory.until ||
+         NewestCheckpoint(draft) > memory.checkpoint;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,72 @@
+#include "operator/core/hand_over.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/testing/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::IsEmpty;
+
+// A job of four workers whose ranks divide the state, by `shard` of them.
+TestWorld DividedWorld(int shard) {
+  TestWorld world(4);
+  world.view.spec.mutable_workers()->set_min(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+  world.view.spec.mutable_trainer()->mutable_parallelism()->set_zero(1);
+  world.view.spec.mutable_trainer()->mutable_parallelism()->set_shard(shard);
+  world.MakeActive();
+  return world;
+}
+
+void Write(TestWorld& world, int64_t step) {
+  v1alpha1::CheckpointReport report;
+  report.mutable_version()->set_step(step);
+  report.set_uri("/checkpoints/step");
+  world.view.checkpoint.written = report;
+}
+
+TEST(HandOverTest, TheJobSavesBeforeTheOnlyHoldersOfASliceLeave) {
+  TestWorld world = DividedWorld(4);
+  Write(world, 10);
+  world.Decide();
+  world.view.spec.mutable_workers()->set_count(3);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(OrderTexts(plan), "Save:0");
+  EXPECT_EQ(EventReasons(plan), "SaveRequested");
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "it trains on while it saves";
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty()) << "it is asked once";
+  Write(world, 12);
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+}
+
+TEST(HandOverTest, ItDoesNotWaitForeverForTheCheckpoint) {
+  TestWorld world = DividedWorld(4);
+  world.view.spec.mutable_workers()->set_count(3);
+  world.Decide();
+  world.Advance(absl::Seconds(119));
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
+  world.Advance(absl::Seconds(2));
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+}
+
+TEST(HandOverTest, WhereAnotherCopyHasTheSlicesTheRoundGoesOnAtOnce) {
+  TestWorld world = DividedWorld(2);
+  world.view.spec.mutable_workers()->set_count(3);
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
+}
+
+TEST(HandOverTest, AJobThatGetsItsWorkersBackTrainsOn) {
+  TestWorld world = DividedWorld(4);
+  world.view.spec.mutable_workers()->set_count(3);
+  world.Decide();
+  world.view.spec.mutable_workers()->set_count(4);
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
+  EXPECT_FALSE(world.memory.hand_over.until.has_value());
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -109,8 +109,8 @@ class Rank {
     double bytes = 0;
     for (const NamedTensor& t : state_->Parameters())
       bytes += static_cast<double>(t.tensor.nbytes());
-    for (const NamedTensor& t : state_->OptimizerTensors()) {
-      bytes += static_cast<double>(t.tensor.nbytes());
+    for (const TensorPart& part : state_->OptimizerParts()) {
+      bytes += static_cast<double>(part.elements.nbytes());
     }
     return bytes / 1e9;
   }

@@ -111,9 +111,8 @@ absl::Status CheckpointReader::ReadSlice(const TensorRecord& tensor, const Tenso
   return absl::OkStatus();
 }
 
-absl::Status CheckpointReader::Read(const std::string& name, DataType type,
-                                    const std::vector<int64_t>& shape,
-                                    std::span<std::byte> into) const {
+absl::StatusOr<const TensorRecord*> CheckpointReader::FindTensor(
+    const std::string& name, DataType type, const std::vector<int64_t>& shape) const {
   const TensorRecord* tensor = manifest_.Find(name);
   if (tensor == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(path_, ": has no tensor ", name));
@@ -123,12 +122,64 @@ absl::Status CheckpointReader::Read(const std::string& name, DataType type,
         path_, ": ", name, " is ", std::string(Name(tensor->type)), ShapeText(tensor->shape),
         " there, ", std::string(Name(type)), ShapeText(shape), " here"));
   }
+  return tensor;
+}
+
+absl::Status CheckpointReader::Read(const std::string& name, DataType type,
+                                    const std::vector<int64_t>& shape,
+                                    std::span<std::byte> into) const {
+  MUSTER_ASSIGN_OR_RETURN(const TensorRecord* tensor, FindTensor(name, type, shape));
   const std::optional<uint64_t> count = ElementCount(shape);
   if (!count.has_value() || into.size() != *count * ElementBytes(type)) {
     return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
   }
   for (const TensorSlice& slice : tensor->slices) {
     MUSTER_RETURN_IF_ERROR(ReadSlice(*tensor, slice, into));
+  }
+  return absl::OkStatus();
+}
+
+// Copies the part of a slice that lies in the run of elements from `begin` on.
+absl::Status CheckpointReader::ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice,
+                                            uint64_t begin, std::span<std::byte> into) const {
+  const uint64_t width = ElementBytes(tensor.type);
+  const uint64_t end = begin + into.size() / width;
+  const uint64_t first = std::max(begin, slice.begin);
+  const uint64_t last = std::min(end, slice.begin + slice.count);
+  if (first >= last) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const ReadableFile* file, FileNamed(slice.file));
+  char* const target = reinterpret_cast<char*>(into.data() + (first - begin) * width);
+  if (last - first == slice.count) {
+    MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, target, slice.count * width));
+    return CheckBytes(tensor, slice, target);
+  }
+  // The checksum is of the whole slice.
+  std::string bytes(slice.count * width, '\0');
+  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, bytes.data(), bytes.size()));
+  MUSTER_RETURN_IF_ERROR(CheckBytes(tensor, slice, bytes.data()));
+  std::memcpy(target, bytes.data() + (first - slice.begin) * width, (last - first) * width);
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointReader::ReadPart(const std::string& name, DataType type,
+                                        const std::vector<int64_t>& shape, uint64_t begin,
+                                        std::span<std::byte> into) const {
+  MUSTER_ASSIGN_OR_RETURN(const TensorRecord* tensor, FindTensor(name, type, shape));
+  const uint64_t width = ElementBytes(type);
+  const uint64_t whole = ElementCount(shape).value_or(0), count = into.size() / width;
+  if (into.size() % width != 0 || begin > whole || count > whole - begin) {
+    return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
+  }
+  const bool flat = std::all_of(tensor->slices.begin(), tensor->slices.end(),
+                                [](const TensorSlice& slice) { return slice.lengths.empty(); });
+  if (!flat && count > 0) {
+    std::vector<std::byte> all(whole * width);
+    MUSTER_RETURN_IF_ERROR(Read(name, type, shape, all));
+    std::memcpy(into.data(), all.data() + begin * width, into.size());
+    return absl::OkStatus();
+  }
+  for (const TensorSlice& slice : tensor->slices) {
+    MUSTER_RETURN_IF_ERROR(ReadFlatPart(*tensor, slice, begin, into));
   }
   return absl::OkStatus();
 }

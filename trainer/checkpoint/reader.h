@@ -16,8 +16,8 @@
 
 namespace muster::trainer {
 
-// Reads a complete checkpoint. Tensors are read whole by name, whatever writers and slices they
-// were saved by; every slice is checked against its checksum. Thread-safe.
+// Reads a complete checkpoint. Tensors are read by name, whatever writers and slices they were
+// saved by; every slice that is read is checked against its checksum. Thread-safe.
 class CheckpointReader {
  public:
   // `path` is the checkpoint's own directory. DataLoss if it is not complete (no DONE, or DONE is
@@ -33,12 +33,20 @@ class CheckpointReader {
   // shape; DataLoss if the bytes are not those that were written; else the file system's error.
   absl::Status Read(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                     std::span<std::byte> into) const;
+  // Fills `into` with a run of the tensor's elements in row-major order, from `begin` on. Reads
+  // only the slices that have a part in it.
+  absl::Status ReadPart(const std::string& name, DataType type, const std::vector<int64_t>& shape,
+                        uint64_t begin, std::span<std::byte> into) const;
   // Returns a document saved beside the tensors, e.g. tokenizer.json.
   absl::StatusOr<std::string> ReadDocument(const std::string& name) const;
 
  private:
   CheckpointReader(Files& files, std::string path, Manifest manifest);
   absl::StatusOr<const ReadableFile*> FileNamed(const std::string& name) const;
+  absl::StatusOr<const TensorRecord*> FindTensor(const std::string& name, DataType type,
+                                                 const std::vector<int64_t>& shape) const;
+  absl::Status ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
+                            std::span<std::byte> into) const;
   absl::Status ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
                          std::span<std::byte> into) const;
 

@@ -27,4 +27,12 @@ absl::StatusOr<Communicator*> Mesh::Group(const std::vector<MeshAxis>& axes) {
   return group.get();
 }
 
+std::vector<Communicator*> Mesh::communicators() const {
+  std::vector<Communicator*> out = {world_};
+  for (const auto& [ranks, group] : groups_) {
+    if (group != nullptr) out.push_back(group.get());
+  }
+  return out;
+}
+
 }  // namespace muster::trainer

@@ -33,6 +33,8 @@ class Mesh {
   const MeshShape& shape() const { return shape_; }
   MeshCoordinates coordinates() const { return shape_.CoordinatesOf(world_->rank()); }
   absl::StatusOr<Communicator*> Group(const std::vector<MeshAxis>& axes);
+  // Returns the world and every group made so far.
+  std::vector<Communicator*> communicators() const;
 
  private:
   Mesh(const MeshShape& shape, Communicator& world, GroupMaker make);

@@ -7,8 +7,8 @@
 namespace muster::trainer {
 namespace {
 
-constexpr MeshAxis kAxes[] = {MeshAxis::kPipeline, MeshAxis::kData, MeshAxis::kContext,
-                              MeshAxis::kTensor, MeshAxis::kExpert};
+constexpr MeshAxis kAxes[] = {MeshAxis::kPipeline, MeshAxis::kData,   MeshAxis::kShard,
+                              MeshAxis::kContext,  MeshAxis::kTensor, MeshAxis::kExpert};
 
 int& At(MeshCoordinates& coordinates, MeshAxis axis) {
   switch (axis) {
@@ -16,6 +16,8 @@ int& At(MeshCoordinates& coordinates, MeshAxis axis) {
       return coordinates.pipeline;
     case MeshAxis::kData:
       return coordinates.data;
+    case MeshAxis::kShard:
+      return coordinates.shard;
     case MeshAxis::kContext:
       return coordinates.context;
     case MeshAxis::kTensor:
@@ -29,7 +31,7 @@ int& At(MeshCoordinates& coordinates, MeshAxis axis) {
 }  // namespace
 
 int MeshShape::extent(MeshAxis axis) const {
-  MeshCoordinates extents{pipeline, data, context, tensor, expert};
+  MeshCoordinates extents{pipeline, data, shard, context, tensor, expert};
   return At(extents, axis);
 }
 
@@ -40,9 +42,10 @@ absl::Status MeshShape::Check(int world_size) const {
     }
   }
   if (size() != world_size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a mesh of ", pipeline, " pipeline x ", data, " data x ", context, " context x ", tensor,
-        " tensor x ", expert, " expert is ", size(), " ranks, and there are ", world_size));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a mesh of ", pipeline, " pipeline x ", data, " data x ", shard, " shard x ",
+                     context, " context x ", tensor, " tensor x ", expert, " expert is ", size(),
+                     " ranks, and there are ", world_size));
   }
   return absl::OkStatus();
 }

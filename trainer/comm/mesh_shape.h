@@ -9,15 +9,17 @@
 
 namespace muster::trainer {
 
-// The layout of a round's ranks for parallelism: pipeline x data x context x tensor x expert,
-// tensor and expert innermost, so that the ranks that communicate most are neighbours (and on one
-// node, as ranks are numbered by node). Pure arithmetic.
+// The layout of a round's ranks for parallelism: pipeline x data x shard x context x tensor x
+// expert, tensor and expert innermost, so that the ranks that communicate most are neighbours (and
+// on one node, as ranks are numbered by node). Data counts copies of the state, shard the ranks
+// that divide one copy; both take micro-batches of their own. Pure arithmetic.
 
-enum class MeshAxis { kPipeline, kData, kContext, kTensor, kExpert };
+enum class MeshAxis { kPipeline, kData, kShard, kContext, kTensor, kExpert };
 
 struct MeshCoordinates {
   int pipeline = 0;
   int data = 0;
+  int shard = 0;
   int context = 0;
   int tensor = 0;
   int expert = 0;
@@ -28,11 +30,12 @@ struct MeshCoordinates {
 struct MeshShape {
   int pipeline = 1;
   int data = 1;
+  int shard = 1;
   int context = 1;
   int tensor = 1;
   int expert = 1;
 
-  int size() const { return pipeline * data * context * tensor * expert; }
+  int size() const { return pipeline * data * shard * context * tensor * expert; }
   int extent(MeshAxis axis) const;
 
   // Returns an error unless every extent is at least 1 and all of them multiply to `world_size`.
@@ -41,7 +44,7 @@ struct MeshShape {
   MeshCoordinates CoordinatesOf(int rank) const;
   int RankOf(const MeshCoordinates& coordinates) const;
   // Returns the ranks that differ from `rank` in these axes only, ascending, `rank` included. For
-  // example, gradients are reduced over {kData, kContext}.
+  // example, gradients are reduced over {kData, kShard, kContext}.
   std::vector<int> Group(int rank, const std::vector<MeshAxis>& axes) const;
 };
 

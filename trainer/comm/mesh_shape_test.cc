@@ -9,12 +9,12 @@ namespace {
 using testing::ElementsAre;
 
 TEST(MeshShapeTest, CoordinatesAndRanksAreInverse) {
-  const MeshShape mesh{.pipeline = 2, .data = 3, .context = 2, .tensor = 4, .expert = 1};
-  ASSERT_TRUE(mesh.Check(48).ok());
+  const MeshShape mesh{.pipeline = 2, .data = 3, .shard = 2, .context = 2, .tensor = 4};
+  ASSERT_TRUE(mesh.Check(96).ok());
   for (int rank = 0; rank < mesh.size(); ++rank) {
     EXPECT_EQ(mesh.RankOf(mesh.CoordinatesOf(rank)), rank);
   }
-  EXPECT_EQ(mesh.CoordinatesOf(25), (MeshCoordinates{.pipeline = 1, .tensor = 1}));
+  EXPECT_EQ(mesh.CoordinatesOf(57), (MeshCoordinates{.pipeline = 1, .shard = 1, .tensor = 1}));
 }
 
 TEST(MeshShapeTest, GroupsDifferInTheirAxesOnly) {
@@ -39,8 +39,8 @@ TEST(MeshShapeTest, GroupsOfAnAxisPartitionTheWorld) {
 
 TEST(MeshShapeTest, AMeshOfAnotherSizeThanTheWorldIsRefused) {
   EXPECT_EQ((MeshShape{.data = 3}).Check(4),
-            absl::InvalidArgumentError("a mesh of 1 pipeline x 3 data x 1 context x 1 tensor x 1 "
-                                       "expert is 3 ranks, and there are 4"));
+            absl::InvalidArgumentError("a mesh of 1 pipeline x 3 data x 1 shard x 1 context x 1 "
+                                       "tensor x 1 expert is 3 ranks, and there are 4"));
   EXPECT_EQ((MeshShape{.data = -1, .tensor = -4}).Check(4),
             absl::InvalidArgumentError("every axis of a mesh must be at least 1"));
 }

@@ -36,6 +36,12 @@ const char* Name(CommitMachine::State state) {
       return "sealed";
     case CommitMachine::State::kVoted:
       return "voted";
+    case CommitMachine::State::kPreparing:
+      return "preparing";
+    case CommitMachine::State::kPrepared:
+      return "prepared";
+    case CommitMachine::State::kConfirming:
+      return "confirming";
     case CommitMachine::State::kDecided:
       return "decided";
     case CommitMachine::State::kApplying:
@@ -70,7 +76,7 @@ v1alpha1::RankPosition CommitMachine::Position() const {
   v1alpha1::RankPosition position;
   if (applied_) *position.mutable_applied() = *applied_;
   if (applied_) position.set_history(history_);
-  if (sealed_) *position.mutable_sealed() = *sealed_;
+  if (applicable()) *position.mutable_sealed() = *applicable();
   for (const StepDecision& decision : decisions_) *position.add_decisions() = decision;
   position.set_term(joined_.term());
   position.set_round(joined_.round());
@@ -80,14 +86,14 @@ v1alpha1::RankPosition CommitMachine::Position() const {
 // Returns OK if this rank is at the resume point, or one relayed decision before it.
 absl::Status CommitMachine::CheckCanKeep(const ResumePoint& resume) const {
   if (applied_ && Same(*applied_, resume.version())) return absl::OkStatus();
-  const bool can_apply = applied_ && sealed_ && resume.has_relay() &&
-                         Same(resume.relay().version(), resume.version()) &&
-                         Same(*sealed_, resume.version()) &&
-                         applied_->step() + 1 == resume.version().step();
+  const std::optional<Version> reach = applicable();
+  const bool can_apply =
+      applied_ && reach && resume.has_relay() && Same(resume.relay().version(), resume.version()) &&
+      Same(*reach, resume.version()) && applied_->step() + 1 == resume.version().step();
   if (can_apply) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("cannot go on from ", ToText(resume.version()),
                                                     ": this rank holds ", Text(applied_),
-                                                    " and sealed gradients of ", Text(sealed_)));
+                                                    " and sealed gradients of ", Text(reach)));
 }
 
 absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
@@ -170,7 +176,7 @@ Version CommitMachine::next() const {
 
 absl::Status CommitMachine::BeginStep() {
   MUSTER_RETURN_IF_ERROR(Expect(State::kReady, "begin a step"));
-  sealed_.reset();
+  DropSealed();
   state_ = State::kComputing;
   return absl::OkStatus();
 }
@@ -188,14 +194,45 @@ absl::Status CommitMachine::VoteSent() {
   return absl::OkStatus();
 }
 
-absl::Status CommitMachine::Decide(const StepDecision& decision) {
-  MUSTER_RETURN_IF_ERROR(Expect(State::kVoted, "decide"));
+absl::Status CommitMachine::CheckIsOfThisStep(const StepDecision& decision) const {
   if (decision.term() != round_.term() || decision.round() != round_.round() ||
       !Same(decision.version(), next())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "a decision on ", ToText(decision.version()), " in round ", decision.round(), " of term ",
         decision.term(), " is refused: this rank voted on ", ToText(next()), " in ", Text(round_)));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::Decide(const StepDecision& decision) {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kVoted, "decide"));
+  MUSTER_RETURN_IF_ERROR(CheckIsOfThisStep(decision));
+  if (confirms_) {
+    voted_ = decision;
+    state_ = State::kPreparing;
+    return absl::OkStatus();
+  }
+  Remember(decision);
+  state_ = State::kDecided;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::Prepared() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kPreparing, "have prepared"));
+  prepared_ = true;
+  state_ = State::kPrepared;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::ConfirmSent() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kPrepared, "confirm"));
+  state_ = State::kConfirming;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::Confirm(const StepDecision& decision) {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kConfirming, "have confirmed"));
+  MUSTER_RETURN_IF_ERROR(CheckIsOfThisStep(decision));
   Remember(decision);
   state_ = State::kDecided;
   return absl::OkStatus();
@@ -216,15 +253,20 @@ absl::Status CommitMachine::BeginApply() {
 absl::Status CommitMachine::EndApply() {
   MUSTER_RETURN_IF_ERROR(Expect(State::kApplying, "have applied"));
   applied_ = decisions_.front().version();
-  sealed_.reset();
+  DropSealed();
   live_ = true;
   EnterRound();
   return absl::OkStatus();
 }
 
+void CommitMachine::DropSealed() {
+  sealed_.reset();
+  prepared_ = false;
+}
+
 void CommitMachine::Lose() {
   applied_.reset();
-  sealed_.reset();
+  DropSealed();
   decisions_.clear();
   joined_.Clear();
   state_ = State::kHolding;

@@ -41,6 +41,16 @@ struct RestorePlan {
 //
 //   kDecided --BeginApply--> kApplying --EndApply--> kReady
 //
+// Where the ranks confirm the update after the vote, because the optimizer prepares it together,
+// three states stand between kVoted and kDecided:
+//
+//   kVoted --Decide--> kPreparing --Prepared--> kPrepared --ConfirmSent--> kConfirming
+//   kConfirming --Confirm--> kDecided
+//
+// Gradients then count as sealed in Position(), and a decision as seen, only once the update is
+// prepared and confirmed: whoever applied a step knows that every rank had prepared it, so a
+// decision is relayed to such ranks only.
+//
 // Prepare leads from every state but kApplying (finish first: Apply is local) to kHolding, and
 // keeps the weights' version, sealed gradients, and decisions. Lose() leads there from kApplying
 // and kRestoring too, without any usable weights.
@@ -58,11 +68,17 @@ class CommitMachine {
     kComputing,
     kSealed,
     kVoted,
+    kPreparing,
+    kPrepared,
+    kConfirming,
     kDecided,
     kApplying,
   };
 
+  explicit CommitMachine(bool confirms = false) : confirms_(confirms) {}
+
   State state() const { return state_; }
+  bool confirms() const { return confirms_; }
   const v1alpha1::RoundId& round() const { return round_; }
   const std::optional<v1alpha1::Version>& applied() const { return applied_; }
   // Identifies the run, from its initial weights on, that applied() belongs to.
@@ -96,25 +112,43 @@ class CommitMachine {
   absl::Status VoteSent();
   // Takes the vote's outcome; refused if it is of another round or version.
   absl::Status Decide(const v1alpha1::StepDecision& decision);
+  // The outcome of the vote, while the update that it decided is prepared and confirmed.
+  const v1alpha1::StepDecision& voted() const { return voted_; }
+  // Call when the update is prepared, in memory that stays until the next step begins.
+  absl::Status Prepared();
+  // Call when this rank can no longer take its part of the confirmation back.
+  absl::Status ConfirmSent();
+  // Takes what the ranks confirmed; refused if it is of another round or version.
+  absl::Status Confirm(const v1alpha1::StepDecision& decision);
   // Nothing may fail between these two. The decision to carry out is decisions()[0].
   absl::Status BeginApply();
   absl::Status EndApply();
 
+  // Call when the sealed gradients can no longer be applied, because this rank holds another slice.
+  void DropSealed();
   // Call when the weights are torn, for example by an update that failed halfway.
   void Lose();
 
  private:
   absl::Status Expect(State state, const char* what) const;
   absl::Status CheckCanKeep(const v1alpha1::ResumePoint& resume) const;
+  absl::Status CheckIsOfThisStep(const v1alpha1::StepDecision& decision) const;
+  // Returns the version that this rank reaches by a relayed decision.
+  std::optional<v1alpha1::Version> applicable() const {
+    return confirms_ && !prepared_ ? std::nullopt : sealed_;
+  }
   void Remember(const v1alpha1::StepDecision& decision);
   void EnterRound();
 
+  bool confirms_;
   State state_ = State::kHolding;
   v1alpha1::RoundId round_;   // the newest round that was prepared
   v1alpha1::RoundId joined_;  // the newest round with live weights: see RankPosition.round
   bool live_ = false;         // a step was applied since the weights were loaded or initialised
   std::string history_;
   std::optional<v1alpha1::Version> applied_, sealed_;
+  bool prepared_ = false;  // the update of the sealed gradients
+  v1alpha1::StepDecision voted_;
   std::vector<v1alpha1::StepDecision> decisions_;
   v1alpha1::Version target_;  // the version that the plan under way leads to
   int64_t attempt_ = 0;       // the attempt of all steps of this round

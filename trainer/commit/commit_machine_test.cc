@@ -218,5 +218,59 @@ TEST(CommitMachineTest, ARoundWithoutAStateToGoOnFromIsRefused) {
   EXPECT_EQ(Text(machine.applied()), "step: 1 attempt: 1");
 }
 
+// Returns a rank whose optimizer prepares updates, and that has voted on step 1.
+CommitMachine VotedToConfirm() {
+  CommitMachine machine(true);
+  EXPECT_TRUE(machine.Prepare(Round(1, 1)).ok());
+  EXPECT_TRUE(machine.Go(Round(1, 1), 0, Resume(ResumePoint::FRESH, At(0, 0), 1)).ok());
+  EXPECT_TRUE(machine.Restored().ok());
+  EXPECT_TRUE(machine.BeginStep().ok());
+  EXPECT_TRUE(machine.Seal().ok());
+  EXPECT_TRUE(machine.VoteSent().ok());
+  EXPECT_TRUE(machine.Decide(Decision(At(1, 1), Round(1, 1))).ok());
+  return machine;
+}
+
+TEST(CommitMachineTest, AnUpdateThatMustBeConfirmedIsNotAppliedBefore) {
+  CommitMachine machine = VotedToConfirm();
+  EXPECT_EQ(machine.BeginApply().message(), "cannot apply while preparing, only while decided");
+  EXPECT_TRUE(machine.Prepared().ok());
+  EXPECT_FALSE(machine.BeginApply().ok());
+  EXPECT_TRUE(machine.ConfirmSent().ok());
+  EXPECT_FALSE(machine.BeginApply().ok());
+  EXPECT_FALSE(machine.Confirm(Decision(At(2, 1), Round(1, 1))).ok()) << "of another step";
+  EXPECT_TRUE(machine.Confirm(machine.voted()).ok());
+  EXPECT_TRUE(machine.BeginApply().ok());
+  EXPECT_TRUE(machine.EndApply().ok());
+  EXPECT_EQ(machine.applied()->step(), 1);
+}
+
+TEST(CommitMachineTest, OnlyARankThatPreparedTakesARelayedDecision) {
+  ResumePoint relayed = Resume(ResumePoint::LIVE, At(1, 1), 2);
+  *relayed.mutable_relay() = Decision(At(1, 1), Round(1, 1));
+  CommitMachine early = VotedToConfirm();
+  ASSERT_TRUE(early.Prepare(Round(1, 2)).ok());
+  EXPECT_FALSE(early.Position().has_sealed());
+  EXPECT_EQ(early.Position().decisions_size(), 0) << "nobody may have confirmed it";
+  EXPECT_FALSE(early.Go(Round(1, 2), 0, relayed).ok());
+
+  CommitMachine prepared = VotedToConfirm();
+  ASSERT_TRUE(prepared.Prepared().ok());
+  ASSERT_TRUE(prepared.Prepare(Round(1, 2)).ok());
+  EXPECT_EQ(prepared.Position().sealed().step(), 1);
+  EXPECT_EQ(prepared.Position().decisions_size(), 0);
+  const auto plan = prepared.Go(Round(1, 2), 0, relayed);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->action, RestorePlan::Action::kApplyRelay);
+  EXPECT_TRUE(prepared.BeginApply().ok());
+}
+
+TEST(CommitMachineTest, DroppedGradientsCannotBeAppliedByARelay) {
+  CommitMachine machine = Voted(1);
+  machine.DropSealed();
+  ASSERT_TRUE(machine.Prepare(Round(1, 2)).ok());
+  EXPECT_FALSE(machine.Position().has_sealed());
+}
+
 }  // namespace
 }  // namespace muster::trainer

@@ -66,6 +66,16 @@ StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
   return decision;
 }
 
+StepDecision WithoutUpdate(const StepDecision& decision, const StepRules& rules,
+                           const SkippedSteps& before) {
+  StepDecision skipped = decision;
+  skipped.set_apply(false);
+  skipped.set_clip_factor(1.0);
+  skipped.set_skip_reason("the update is not finite");
+  Count(Outcome::kNotFinite, rules, before, skipped);
+  return skipped;
+}
+
 SkippedSteps SkippedStepsAfter(const StepDecision& decision) {
   return {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()};
 }

@@ -35,6 +35,11 @@ v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rul
                                   const SkippedSteps& before, const v1alpha1::Version& version,
                                   const v1alpha1::RoundId& round);
 
+// Returns the decision to skip the step after all, because the update that it decided on is not
+// finite.
+v1alpha1::StepDecision WithoutUpdate(const v1alpha1::StepDecision& decision, const StepRules& rules,
+                                     const SkippedSteps& before);
+
 // Returns the counts after such a decision.
 SkippedSteps SkippedStepsAfter(const v1alpha1::StepDecision& decision);
 

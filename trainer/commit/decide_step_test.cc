@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -124,11 +125,13 @@ TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
   const auto totals = [&](const std::vector<size_t>& cuts_m, const std::vector<size_t>& cuts_c) {
     std::vector<double> sum;
     for (size_t r = 0; r + 1 < cuts_m.size(); ++r) {
+      std::vector<int64_t> chunks(cuts_c[r + 1] - cuts_c[r]);
+      std::iota(chunks.begin(), chunks.end(), static_cast<int64_t>(cuts_c[r]));
       const VoteContribution share{
           .first_micro_batch = static_cast<int64_t>(cuts_m[r]),
           .losses = std::span(losses).subspan(cuts_m[r], cuts_m[r + 1] - cuts_m[r]),
           .valid_tokens = std::span(tokens).subspan(cuts_m[r], cuts_m[r + 1] - cuts_m[r]),
-          .first_chunk = static_cast<int64_t>(cuts_c[r]),
+          .chunks = chunks,
           .chunk_squares = std::span(squares).subspan(cuts_c[r], cuts_c[r + 1] - cuts_c[r]),
           .save = r == 1};
       const std::vector<double> part = EncodeVote(share, true, 5, 7);

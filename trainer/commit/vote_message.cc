@@ -59,8 +59,11 @@ std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic
   out.resize(kHeader + static_cast<size_t>(micro_batches + chunks), 0.0);
   std::copy(share.losses.begin(), share.losses.end(),
             out.begin() + kHeader + share.first_micro_batch);
-  std::copy(share.chunk_squares.begin(), share.chunk_squares.end(),
-            out.begin() + kHeader + micro_batches + share.first_chunk);
+  const std::span<double> squares =
+      std::span(out).subspan(kHeader + static_cast<size_t>(micro_batches));
+  for (size_t i = 0; i < share.chunks.size(); ++i) {
+    squares[static_cast<size_t>(share.chunks[i])] = share.chunk_squares[i];
+  }
   return out;
 }
 

@@ -23,16 +23,15 @@ struct VoteTotals {
   double stop_requests = 0.0;  // ranks that ask to stop after this step
 };
 
-// One rank's part of the vote. Ranges are of logical micro-batches and of chunks of all units
-// together.
+// One rank's part of the vote. Chunks are numbered over all units.
 struct VoteContribution {
   v1alpha1::Version version;  // the one that the rank votes on
   uint64_t trajectory = 0;    // a hash of the spec it trains by
   int64_t first_micro_batch = 0;
-  std::span<const double> losses;        // of this rank's micro-batches
-  std::span<const double> valid_tokens;  // of this rank's micro-batches
-  int64_t first_chunk = 0;
-  std::span<const double> chunk_squares;  // of the chunks this rank has to sum
+  std::span<const double> losses;         // of this rank's micro-batches
+  std::span<const double> valid_tokens;   // of this rank's micro-batches
+  std::span<const int64_t> chunks;        // the chunks that this rank has to sum
+  std::span<const double> chunk_squares;  // of these
   bool save = false;
   bool stop = false;
 };

@@ -1,6 +1,8 @@
 #include "trainer/engine/checkpoint_store.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -29,33 +31,62 @@ DataType TypeOf(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? DataType::kF64 : DataType::kF32;
 }
 
-std::vector<SnapshotTensor> AllTensors(const TrainingState& state) {
+std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+std::vector<SnapshotTensor> ModelTensors(const TrainingState& state) {
   std::vector<SnapshotTensor> out;
-  const auto add = [&](const std::vector<NamedTensor>& tensors, TensorGroup group) {
-    for (const NamedTensor& t : tensors) {
-      const auto* data = static_cast<const std::byte*>(t.tensor.const_data_ptr());
-      out.push_back({.name = t.name,
-                     .group = group,
-                     .type = TypeOf(t.tensor),
-                     .shape = t.tensor.sizes().vec(),
-                     .bytes = {data, t.tensor.nbytes()}});
-    }
-  };
-  add(state.Parameters(), TensorGroup::kModel);
-  add(state.OptimizerTensors(), TensorGroup::kOptimizer);
+  for (const NamedTensor& t : state.Parameters()) {
+    out.push_back({.name = t.name,
+                   .group = TensorGroup::kModel,
+                   .type = TypeOf(t.tensor),
+                   .shape = t.tensor.sizes().vec(),
+                   .bytes = BytesOf(t.tensor)});
+  }
   return out;
 }
 
+// Returns what this rank holds of every tensor of the optimizer's state, which may be nothing.
+std::vector<SnapshotTensor> OptimizerTensors(const TrainingState& state) {
+  std::vector<SnapshotTensor> out;
+  for (const TensorPart& part : state.OptimizerParts()) {
+    out.push_back({.name = part.name,
+                   .group = TensorGroup::kOptimizer,
+                   .type = TypeOf(part.elements),
+                   .shape = part.shape,
+                   .bytes = BytesOf(part.elements),
+                   .begin = static_cast<uint64_t>(part.begin),
+                   .count = static_cast<uint64_t>(part.elements.numel())});
+  }
+  return out;
+}
+
+// Shares the tensors among `writers` that all have them, and appends those of `writer`.
+void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers,
+               std::vector<SnapshotTensor>& out) {
+  std::vector<uint64_t> sizes;
+  for (const SnapshotTensor& tensor : tensors) sizes.push_back(tensor.bytes.size());
+  const std::vector<int> owners = AssignWriters(sizes, writers);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (owners[i] == writer && !tensors[i].bytes.empty()) out.push_back(std::move(tensors[i]));
+  }
+}
+
+// Returns the tensors that this writer saves. The values of the model are whole on every rank; the
+// state of the optimizer is shared among the ranks that hold the same shard.
 std::vector<SnapshotTensor> TensorsOf(const TrainingState& state,
                                       const CheckpointWriterId& writer) {
-  std::vector<SnapshotTensor> all = AllTensors(state);
-  std::vector<uint64_t> sizes;
-  for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
-  const std::vector<int> writers = AssignWriters(sizes, writer.world_size);
+  const int shards = state.shard().count;
+  std::vector<SnapshotTensor> model = ModelTensors(state), optimizer = OptimizerTensors(state);
   std::vector<SnapshotTensor> out;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (writers[i] == writer.rank) out.push_back(std::move(all[i]));
+  if (shards == 1) {
+    std::move(optimizer.begin(), optimizer.end(), std::back_inserter(model));
+    TakeShare(std::move(model), writer.rank, writer.world_size, out);
+    return out;
   }
+  TakeShare(std::move(model), writer.rank, writer.world_size, out);
+  TakeShare(std::move(optimizer), writer.rank / shards, writer.world_size / shards, out);
   return out;
 }
 
@@ -83,10 +114,13 @@ RoundMark MarkOf(const RunIdentity& identity, const v1alpha1::RoundId& round) {
   return {.job_uid = identity.job_uid, .term = round.term(), .round = round.round()};
 }
 
-std::vector<TensorRecord> RecordsOf(const std::vector<SnapshotTensor>& tensors) {
+// Returns every tensor of the state, as a whole.
+std::vector<TensorRecord> RecordsOf(const TrainingState& state) {
   std::vector<TensorRecord> records;
-  for (const SnapshotTensor& tensor : tensors) {
-    records.push_back({tensor.name, tensor.type, tensor.shape, {}});
+  for (const auto& tensors : {ModelTensors(state), OptimizerTensors(state)}) {
+    for (const SnapshotTensor& tensor : tensors) {
+      records.push_back({tensor.name, tensor.type, tensor.shape, {}});
+    }
   }
   return records;
 }
@@ -198,7 +232,7 @@ absl::Status CheckpointStore::CheckUsable(const Manifest& manifest,
     return absl::FailedPreconditionError(
         "the checkpoint was trained on other data: its training tokens differ from this run's");
   }
-  return CheckTensors(manifest, RecordsOf(AllTensors(state)));
+  return CheckTensors(manifest, RecordsOf(state));
 }
 
 absl::Status CheckpointStore::SetAside(const TrainingState& state, const v1alpha1::RoundId& round) {
@@ -232,7 +266,9 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.tokenizer_checksum = TokenizerChecksum(identity_);
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
-  record.layout = {{"data", writer.world_size}};
+  const int shards = state.shard().count;
+  record.layout = {{"data", writer.world_size / shards}};
+  if (shards > 1) record.layout["shard"] = shards;
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
   record.random = DeterminismRecord(options);
   return record;
@@ -288,10 +324,12 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
         "resuming within tolerance, not bitwise: the checkpoint was saved under other settings",
         {"saved", DumpJson(run.random)}, {"here", DumpJson(DeterminismRecord(state.options()))});
   }
-  for (const SnapshotTensor& tensor : AllTensors(state)) {
-    auto* into = const_cast<std::byte*>(tensor.bytes.data());  // the state's own memory
-    MUSTER_RETURN_IF_ERROR(
-        reader->Read(tensor.name, tensor.type, tensor.shape, {into, tensor.bytes.size()}));
+  for (const auto& tensors : {ModelTensors(state), OptimizerTensors(state)}) {
+    for (const SnapshotTensor& tensor : tensors) {
+      auto* into = const_cast<std::byte*>(tensor.bytes.data());  // the state's own memory
+      MUSTER_RETURN_IF_ERROR(reader->ReadPart(tensor.name, tensor.type, tensor.shape, tensor.begin,
+                                              {into, tensor.bytes.size()}));
+    }
   }
   v1alpha1::Version version;
   version.set_step(run.step);

@@ -2,7 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -86,6 +89,67 @@ TEST_F(CheckpointStoreTest, ASavedCheckpointIsListedWithItsHistoryAndIsDurable) 
   const v1alpha1::CheckpointReport report =
       outbox_.Await(v1alpha1::FromTrainer::kCheckpoint).checkpoint();
   EXPECT_EQ(report.history(), kHistory);
+}
+
+// Fills every number of the state with another one, or with nothing that a checkpoint holds.
+void Fill(TrainingState& state, bool distinct) {
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    const int unit = static_cast<int>(u);
+    at::Tensor numbers = at::arange(state.units()[u].values().numel(), at::kFloat);
+    if (!distinct) numbers.fill_(-1.0);
+    at::Tensor(state.units()[u].values()).copy_(numbers);
+    for (at::Tensor& tensor : state.optimizer().state(unit)) {
+      tensor.copy_(state.SliceOfFlat(unit, numbers.add_(0.5)));
+    }
+  }
+}
+
+TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
+  struct Layout {
+    int data, shard;
+  };
+  const std::vector<Layout> layouts = {{1, 1}, {2, 1}, {1, 2}, {1, 3}, {2, 2}};
+  int64_t step = 20;
+  for (const Layout& saved : layouts) {
+    const int world = saved.data * saved.shard;
+    v1alpha1::RoundId round;
+    round.set_round(++step);
+    // Writer 0 completes the checkpoint once the others have written their shares.
+    std::vector<std::unique_ptr<CheckpointStore>> stores;
+    for (int rank = world - 1; rank >= 0; --rank) {
+      const auto state = StateAt(step);
+      state->Divide({rank % saved.shard, saved.shard});
+      Fill(*state, true);
+      stores.push_back(Open());
+      ASSERT_TRUE(
+          stores.back()->Save(*state, {.round = round, .rank = rank, .world_size = world}).ok());
+      ASSERT_TRUE(rank == 0 || world == 1 || stores.back()->WaitIdle(absl::Minutes(1)));
+    }
+    ASSERT_TRUE(stores.back()->WaitIdle(absl::Minutes(1)));
+    for (const Layout& loaded : layouts) {
+      for (int index = 0; index < loaded.shard; ++index) {
+        const auto state = StateAt(1), want = StateAt(step);
+        for (TrainingState* each : {state.get(), want.get()}) each->Divide({index, loaded.shard});
+        Fill(*state, false);
+        Fill(*want, true);
+        const auto store = Open();
+        const Checkpoints::Listing listing = store->List(*state);
+        ASSERT_FALSE(listing.complete.empty());
+        EXPECT_EQ(listing.complete[0].version().step(), step);
+        EXPECT_EQ(listing.complete[0].mismatch(), "");
+        const auto version = store->Load(listing.complete[0], *state);
+        ASSERT_TRUE(version.ok()) << version.status();
+        const auto ours = state->OptimizerParts(), theirs = want->OptimizerParts();
+        for (size_t i = 0; i < ours.size(); ++i) {
+          EXPECT_TRUE(at::equal(ours[i].elements, theirs[i].elements)) << ours[i].name;
+        }
+        const auto values = state->Parameters(), wanted = want->Parameters();
+        for (size_t i = 0; i < values.size(); ++i) {
+          EXPECT_TRUE(at::equal(values[i].tensor, wanted[i].tensor)) << values[i].name;
+        }
+      }
+    }
+  }
 }
 
 // transformers took 50256 for ids that config.json did not have, in a vocabulary of 257.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/failpoint.h"
 #include "base/status_macros.h"
+#include "trainer/commit/confirm_message.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/table_check.h"
@@ -23,7 +24,8 @@ namespace {
 
 TableShape ShapeOf(TrainingState& state) {
   TableShape shape{.blocks = static_cast<int>(state.model().blocks.size()),
-                   .optimizer_prepares = state.optimizer().has_prepare()};
+                   .optimizer_prepares = state.optimizer().has_prepare(),
+                   .divided = !state.shard().whole()};
   for (const Unit& unit : state.units()) shape.unit_users.push_back(unit.layout().users);
   for (const auto& block : state.model().blocks) {
     shape.can_split.push_back(block->can_split_backward());
@@ -44,27 +46,44 @@ int64_t AllChunks(const std::vector<Unit>& units) {
   return chunks;
 }
 
-// Returns the sums of squares of the chunks in `range`, numbered over all units.
-std::vector<double> ChunkSquaresOf(const std::vector<Unit>& units, const TreeNode& range) {
-  std::vector<double> out(static_cast<size_t>(range.leaves()));
-  int64_t first = 0;
-  for (const Unit& unit : units) {
-    const int64_t chunks = unit.layout().chunks();
-    const int64_t begin = std::clamp(range.begin - first, int64_t{0}, chunks);
-    const int64_t end = std::clamp(range.end - first, int64_t{0}, chunks);
-    if (begin < end) {
-      const at::Tensor part =
-          unit.gradients().narrow(0, begin * kChunkElements, (end - begin) * kChunkElements);
-      const auto size = static_cast<size_t>(part.numel());
-      const std::span<double> into = std::span(out).subspan(
-          static_cast<size_t>(first + begin - range.begin), static_cast<size_t>(end - begin));
-      if (part.scalar_type() == at::kDouble) {
-        ChunkSquares(std::span(part.const_data_ptr<double>(), size), into);
-      } else {
-        ChunkSquares(std::span(part.const_data_ptr<float>(), size), into);
-      }
-    }
-    first += chunks;
+// The sums of squares of some chunks, which are numbered over all units.
+struct SummedChunks {
+  std::vector<int64_t> chunks;
+  std::vector<double> squares;
+};
+
+void SumChunks(const Unit& unit, const TreeNode& run, int64_t first_of_unit, SummedChunks& out) {
+  const at::Tensor part =
+      unit.gradients().narrow(0, run.begin * kChunkElements, run.leaves() * kChunkElements);
+  const auto size = static_cast<size_t>(part.numel());
+  const size_t before = out.squares.size();
+  out.squares.resize(before + static_cast<size_t>(run.leaves()));
+  const std::span<double> into = std::span(out.squares).subspan(before);
+  if (part.scalar_type() == at::kDouble) {
+    ChunkSquares(std::span(part.const_data_ptr<double>(), size), into);
+  } else {
+    ChunkSquares(std::span(part.const_data_ptr<float>(), size), into);
+  }
+  for (int64_t c = run.begin; c < run.end; ++c) out.chunks.push_back(first_of_unit + c);
+}
+
+// Sums the chunks of this rank's slices that are its own to sum: the `copies` ranks that hold the
+// same slices share them, and this one is `copy` of them.
+SummedChunks SumOwnChunks(const TrainingState& state, int copy, int copies) {
+  const std::vector<Unit>& units = state.units();
+  int64_t held = 0;
+  for (size_t u = 0; u < units.size(); ++u) held += state.Slice(static_cast<int>(u)).leaves();
+  const TreeNode mine = RankRange(held, copy, copies);
+  SummedChunks out;
+  int64_t first_held = 0, first_of_unit = 0;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const TreeNode slice = state.Slice(static_cast<int>(u));
+    const TreeNode run = {
+        slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
+        slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};
+    if (run.leaves() > 0) SumChunks(units[u], run, first_of_unit, out);
+    first_held += slice.leaves();
+    first_of_unit += units[u].layout().chunks();
   }
   return out;
 }
@@ -85,13 +104,33 @@ Engine::Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
                const std::atomic<bool>& interrupt)
     : state_(state), feed_(feed), timer_(timer), interrupt_(interrupt), runner_(state.model()) {}
 
-absl::Status Engine::BeginAlone(Communicator& communicator) {
+absl::Status Engine::BeginAlone(const RoundGroups& groups) {
   MUSTER_RETURN_IF_ERROR(state_.commit().StartAlone({}, {}, /*attempt=*/1));
-  return BeginRound(communicator);
+  return BeginRound(groups);
 }
 
-absl::Status Engine::BeginRound(Communicator& communicator) {
+std::unique_ptr<GradientReducer> Engine::MakeReducer() {
   const TrainingOptions& options = state_.options();
+  Communicator& world = *groups_.world;
+  if (options.deterministic) {
+    const bool own_slices = state_.shard().count == world.size() && world.size() > 1;
+    return MakeDeterministicReducer(state_.units(), world, options.micro_batches, own_slices);
+  }
+  return groups_.shard == nullptr
+             ? MakeFastReducer(state_.units(), world)
+             : MakeShardedReducer(state_.units(), *groups_.shard, *groups_.replicas);
+}
+
+absl::Status Engine::BeginRound(const RoundGroups& groups) {
+  const TrainingOptions& options = state_.options();
+  Communicator& communicator = *groups.world;
+  const Shard shard =
+      groups.shard == nullptr ? Shard{} : Shard{groups.shard->rank(), groups.shard->size()};
+  if (!(shard == state_.shard())) {
+    return absl::InternalError(absl::StrCat("the round needs shard ", shard.index, " of ",
+                                            shard.count, " of the state, and this rank holds ",
+                                            state_.shard().index, " of ", state_.shard().count));
+  }
   if (communicator.size() > options.micro_batches) {
     return absl::InvalidArgumentError(absl::StrCat(communicator.size(), " ranks for ",
                                                    options.micro_batches,
@@ -105,19 +144,21 @@ absl::Status Engine::BeginRound(Communicator& communicator) {
   }
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
   communicator_ = &communicator;
+  groups_ = groups;
+  gather_ = shard.whole() ? nullptr : std::make_unique<SliceGather>(*groups.shard);
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
   table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
-  reducer_ = options.deterministic
-                 ? MakeDeterministicReducer(state_.units(), communicator, options.micro_batches)
-                 : MakeFastReducer(state_.units(), communicator);
+  reducer_ = MakeReducer();
   return absl::OkStatus();
 }
 
 void Engine::EndRound() {
   runner_.Begin({});
   reducer_.reset();
+  gather_.reset();
   communicator_ = nullptr;
+  groups_ = {};
 }
 
 absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step,
@@ -174,6 +215,10 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
     MUSTER_RETURN_IF_ERROR(CatchTorch(absl::StrCat(ToString(task), " of step ", step),
                                       [&] { return RunTask(task, requests, outcome); }));
   }
+  if (gather_ != nullptr) {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    MUSTER_RETURN_IF_ERROR(gather_->Finish());
+  }
   return outcome;
 }
 
@@ -184,12 +229,20 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
     case TaskKind::kBackward:
       return Backward(task);
     case TaskKind::kReduce:
-      reducer_->Reduce(task.unit);
-      return absl::OkStatus();
+      return reducer_->Reduce(task.unit);
+    case TaskKind::kGather: {
+      const PhaseScope communication(timer_, Phase::kCommunication);
+      const Unit& unit = state_.units()[static_cast<size_t>(task.unit)];
+      return gather_->Start(unit.values(), unit.layout().name);
+    }
     case TaskKind::kVote:
       MUSTER_RETURN_IF_ERROR(FinishReduce());
       MUSTER_RETURN_IF_ERROR(state_.Seal());
       return Vote(requests, outcome);
+    case TaskKind::kPrepare:
+      return Prepare();
+    case TaskKind::kConfirm:
+      return Confirm(outcome);
     case TaskKind::kApply: {
       MUSTER_RETURN_IF_ERROR(state_.Apply());
       MUSTER_FAILPOINT("trainer.after_apply");
@@ -197,10 +250,8 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
     }
     case TaskKind::kBackwardInput:
     case TaskKind::kBackwardWeight:
-    case TaskKind::kGather:
     case TaskKind::kSend:
     case TaskKind::kRecv:
-    case TaskKind::kPrepare:
       break;
   }
   return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
@@ -224,11 +275,19 @@ absl::Status Engine::FinishReduce() {
   return absl::OkStatus();
 }
 
+absl::Status Engine::GatherGradients() {
+  if (gather_ == nullptr) return absl::OkStatus();
+  for (const Unit& unit : state_.units()) {
+    MUSTER_RETURN_IF_ERROR(gather_->Start(unit.gradients(), unit.layout().name));
+  }
+  return gather_->Finish();
+}
+
 absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
-  const TreeNode mine = RankRange(chunks, communicator_->rank(), communicator_->size());
-  const std::vector<double> squares = ChunkSquaresOf(state_.units(), mine);
+  const Communicator& copies = groups_.replicas == nullptr ? *communicator_ : *groups_.replicas;
+  const SummedChunks sums = SumOwnChunks(state_, copies.rank(), copies.size());
   std::vector<double> losses;
   for (int64_t m = 0; m < micro_batches_.leaves(); ++m) {
     losses.push_back(runner_.loss(static_cast<int>(m)));
@@ -238,8 +297,8 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .first_micro_batch = micro_batches_.begin,
                                .losses = losses,
                                .valid_tokens = valid_tokens_,
-                               .first_chunk = mine.begin,
-                               .chunk_squares = squares,
+                               .chunks = sums.chunks,
+                               .chunk_squares = sums.squares,
                                .save = requests.save,
                                .stop = requests.stop};
   // The all-reduce destroys its input when it breaks off; `share` stays.
@@ -263,6 +322,30 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,
                                 state_.commit().next(), state_.commit().round());
   return state_.commit().Decide(outcome.decision);
+}
+
+absl::Status Engine::Prepare() {
+  MUSTER_ASSIGN_OR_RETURN(update_is_finite_, state_.PrepareUpdate(*communicator_));
+  return state_.commit().Prepared();
+}
+
+absl::Status Engine::Confirm(StepOutcome& outcome) {
+  CommitMachine& commit = state_.commit();
+  at::Tensor message = ToTensor(EncodeConfirm(commit.voted(), update_is_finite_));
+  MUSTER_FAILPOINT("trainer.before_confirm");
+  {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "confirm");
+    MUSTER_RETURN_IF_ERROR(commit.ConfirmSent());
+    MUSTER_RETURN_IF_ERROR(pending->Wait());
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool finite,
+                          DecodeConfirm(AsSpan(message), commit.voted(), communicator_->size()));
+  if (!finite) {
+    outcome.decision =
+        WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().skipped);
+  }
+  return commit.Confirm(outcome.decision);
 }
 
 absl::StatusOr<double> Engine::Validate(int batches) {
@@ -302,7 +385,10 @@ absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
 absl::Status Engine::ComputeGradients() {
   MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
   for (const Task& task : table_) {
-    if (task.kind == TaskKind::kVote) return FinishReduce();
+    if (task.kind == TaskKind::kVote) {
+      MUSTER_RETURN_IF_ERROR(FinishReduce());
+      return GatherGradients();
+    }
     StepOutcome unused;
     MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));
   }

@@ -14,6 +14,8 @@
 #include "trainer/engine/block_runner.h"
 #include "trainer/engine/gradient_reducer.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/round_groups.h"
+#include "trainer/engine/slice_gather.h"
 #include "trainer/engine/task_table.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/parallel/sum_tree.h"
@@ -45,10 +47,12 @@ class Engine {
          const std::atomic<bool>& interrupt);
 
   // Takes this rank's share of the micro-batches and checks the table that it is about to run. The
-  // state's commit protocol must be ready for a step.
-  absl::Status BeginRound(Communicator& communicator);
+  // state's commit protocol must be ready for a step, and the state hold this rank's shard.
+  absl::Status BeginRound(const RoundGroups& groups);
+  absl::Status BeginRound(Communicator& world) { return BeginRound({.world = &world}); }
   // Does the same without an operator, for benchmarks and tests; the memory holds version 0.
-  absl::Status BeginAlone(Communicator& communicator);
+  absl::Status BeginAlone(const RoundGroups& groups);
+  absl::Status BeginAlone(Communicator& world) { return BeginAlone({.world = &world}); }
   void EndRound();
 
   absl::StatusOr<StepOutcome> Step(const StepRequests& requests);
@@ -57,8 +61,8 @@ class Engine {
   // themselves.
   absl::StatusOr<double> Validate(int batches);
 
-  // Runs forward, backward and reduction of the next step, without a vote: the gradients of the
-  // summed loss divided by nominal tokens stay in the units. For parity tests.
+  // Runs forward, backward and reduction of the next step, without a vote: the whole gradients of
+  // the summed loss divided by nominal tokens stay in the units. For parity tests.
   absl::Status ComputeGradients();
   // Returns this rank's loss in the last step computed, summed over valid tokens.
   double loss_sum() const;
@@ -68,7 +72,11 @@ class Engine {
   absl::Status LoadStep(int64_t step);
   absl::Status Backward(const Task& task);
   absl::Status FinishReduce();
+  absl::Status GatherGradients();
+  std::unique_ptr<GradientReducer> MakeReducer();
   absl::Status Vote(const StepRequests& requests, StepOutcome& outcome);
+  absl::Status Prepare();
+  absl::Status Confirm(StepOutcome& outcome);
   absl::Status ValidateOrThrow(int batches, double& loss);
   absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
 
@@ -79,13 +87,16 @@ class Engine {
   BlockRunner runner_;
 
   // State of the current round.
-  Communicator* communicator_ = nullptr;
-  TreeNode micro_batches_;  // this rank's range of the logical ones
+  Communicator* communicator_ = nullptr;  // among all ranks
+  RoundGroups groups_;
+  std::unique_ptr<SliceGather> gather_;  // of values; null if the state is whole
+  TreeNode micro_batches_;               // this rank's range of the logical ones
   TaskTable table_;
   std::unique_ptr<GradientReducer> reducer_;
 
   // State of the current step.
   std::vector<double> valid_tokens_;  // by micro-batch of this rank
+  bool update_is_finite_ = true;      // as far as this rank has prepared it
 };
 
 }  // namespace muster::trainer

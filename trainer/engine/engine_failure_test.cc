@@ -14,6 +14,7 @@
 #include "trainer/comm/local_communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/testing/forwarding_communicator.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 
@@ -67,45 +68,17 @@ TEST(EngineTest, SealedGradientsAreAppliedWithTheOptionsTheyWereComputedWith) {
 }
 
 // Throws as LibTorch does when it has no memory.
-class ThrowingCommunicator final : public Communicator {
+class ThrowingCommunicator final : public ForwardingCommunicator {
  public:
   ThrowingCommunicator(Communicator& inner, std::string label)
-      : inner_(inner), label_(std::move(label)) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+      : ForwardingCommunicator(inner), label_(std::move(label)) {}
   std::unique_ptr<Pending> AllReduce(at::Tensor tensor, ReduceOp op,
                                      std::string_view label) override {
     TORCH_CHECK(label != label_, "no memory for ", label_);
-    return inner_.AllReduce(tensor, op, label);
+    return ForwardingCommunicator::AllReduce(std::move(tensor), op, label);
   }
-  std::unique_ptr<Pending> ReduceScatter(at::Tensor output, at::Tensor input, ReduceOp op,
-                                         std::string_view label) override {
-    return inner_.ReduceScatter(output, input, op, label);
-  }
-  std::unique_ptr<Pending> AllGather(at::Tensor output, at::Tensor input,
-                                     std::string_view label) override {
-    return inner_.AllGather(output, input, label);
-  }
-  std::unique_ptr<Pending> AllToAllV(at::Tensor output, std::vector<int64_t> output_counts,
-                                     at::Tensor input, std::vector<int64_t> input_counts,
-                                     std::string_view label) override {
-    return inner_.AllToAllV(output, output_counts, input, input_counts, label);
-  }
-  std::unique_ptr<Pending> Broadcast(at::Tensor tensor, int root, std::string_view label) override {
-    return inner_.Broadcast(tensor, root, label);
-  }
-  std::unique_ptr<Pending> Send(at::Tensor tensor, int to, std::string_view label) override {
-    return inner_.Send(tensor, to, label);
-  }
-  std::unique_ptr<Pending> Recv(at::Tensor tensor, int from, std::string_view label) override {
-    return inner_.Recv(tensor, from, label);
-  }
-  std::unique_ptr<Pending> Barrier() override { return inner_.Barrier(); }
-  void Abort(std::string_view why) override { inner_.Abort(why); }
-  std::string DumpFlightRecord() const override { return inner_.DumpFlightRecord(); }
 
  private:
-  Communicator& inner_;
   const std::string label_;
 };
 

@@ -30,13 +30,12 @@ class GlooNetwork final : public RoundNetwork {
     MUSTER_ASSIGN_OR_RETURN(store_, StartRoundStore(host_));
     return store_->endpoint();
   }
-  std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
-                                                const std::string& store, int rank,
-                                                int world_size) override {
+  std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
+                                                const std::string& store) override {
     return std::make_unique<Connector>(GlooOptions{.store = store,
-                                                   .rank = rank,
-                                                   .size = world_size,
-                                                   .tag = ToText(round),
+                                                   .rank = place.rank,
+                                                   .size = place.size,
+                                                   .tag = ToText(place.round) + place.group,
                                                    .host = host_,
                                                    .deadline = deadline_});
   }

@@ -7,6 +7,8 @@
 #include "ATen/ops/empty_like.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/engine/slice_gather.h"
+#include "trainer/parallel/slices.h"
 #include "trainer/parallel/sum_tree.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -23,10 +25,11 @@ class FastReducer final : public GradientReducer {
     for (Unit& unit : units_) at::Tensor(unit.gradients()).zero_();
   }
   void MicroBatchDone(int, int) override {}
-  void Reduce(int unit) override {
-    if (communicator_.size() == 1) return;
+  absl::Status Reduce(int unit) override {
+    if (communicator_.size() == 1) return absl::OkStatus();
     pending_.push_back(communicator_.AllReduce(units_[unit].gradients(), ReduceOp::kSum,
                                                units_[unit].layout().name));
+    return absl::OkStatus();
   }
   absl::Status Finish() override {
     for (auto& pending : pending_) MUSTER_RETURN_IF_ERROR(pending->Wait());
@@ -48,10 +51,13 @@ struct Partial {
 
 class DeterministicReducer final : public GradientReducer {
  public:
-  DeterministicReducer(std::vector<Unit>& units, Communicator& communicator, int64_t micro_batches)
+  DeterministicReducer(std::vector<Unit>& units, Communicator& communicator, int64_t micro_batches,
+                       bool own_slices)
       : units_(units),
         communicator_(communicator),
+        gather_(communicator),
         micro_batches_(micro_batches),
+        own_slices_(own_slices),
         range_(RankRange(micro_batches, communicator.rank(), communicator.size())),
         stacks_(units.size()),
         spare_(units.size()) {}
@@ -84,10 +90,10 @@ class DeterministicReducer final : public GradientReducer {
     }
   }
 
-  void Reduce(int unit) override {
+  absl::Status Reduce(int unit) override {
     if (communicator_.size() == 1) {
       at::Tensor(units_[unit].gradients()).copy_(stacks_[unit].back().sum);
-      return;
+      return absl::OkStatus();
     }
     Exchange exchange{.unit = unit};
     exchange.input = PackNodes(unit, exchange.input_counts);
@@ -107,35 +113,26 @@ class DeterministicReducer final : public GradientReducer {
         exchange.output, exchange.output_counts, exchange.input, exchange.input_counts,
         absl::StrCat(units_[unit].layout().name, " (nodes)"));
     exchanges_.push_back(std::move(exchange));
+    return absl::OkStatus();
   }
 
   absl::Status Finish() override {
     for (Exchange& exchange : exchanges_) {
       MUSTER_RETURN_IF_ERROR(exchange.pending->Wait());
       AddInTreeOrder(exchange);
-      exchange.pending =
-          communicator_.AllGather(exchange.output, exchange.slice,
-                                  absl::StrCat(units_[exchange.unit].layout().name, " (sums)"));
-    }
-    for (Exchange& exchange : exchanges_) {
-      MUSTER_RETURN_IF_ERROR(exchange.pending->Wait());
-      const int64_t padded = exchange.slice.numel();
-      const at::Tensor gradients = units_[exchange.unit].gradients();
-      for (int r = 0; r < communicator_.size(); ++r) {
-        const TreeNode slice = Slice(exchange.unit, r);
-        if (slice.leaves() == 0) continue;
-        gradients.narrow(0, slice.begin, slice.leaves())
-            .copy_(exchange.output.narrow(0, r * padded, slice.leaves()));
-      }
+      if (own_slices_) continue;
+      const Unit& unit = units_[exchange.unit];
+      MUSTER_RETURN_IF_ERROR(
+          gather_.Start(unit.gradients(), absl::StrCat(unit.layout().name, " (sums)")));
     }
     exchanges_.clear();
-    return absl::OkStatus();
+    return gather_.Finish();
   }
 
  private:
   struct Exchange {
     int unit = 0;
-    at::Tensor input, output, slice;
+    at::Tensor input, output;
     std::vector<int64_t> input_counts, output_counts;
     std::vector<Partial> received;  // of all ranks, left to right: they tile the tree
     std::unique_ptr<Pending> pending;
@@ -149,9 +146,9 @@ class DeterministicReducer final : public GradientReducer {
     return buffer;
   }
 
-  // The run of whole chunks that a rank owns, in elements.
+  // The run of whole chunks that a rank adds up, in elements.
   TreeNode Slice(int unit, int rank) const {
-    const TreeNode chunks = RankRange(units_[unit].layout().chunks(), rank, communicator_.size());
+    const TreeNode chunks = SliceOf(units_[unit].layout().chunks(), {rank, communicator_.size()});
     return {chunks.begin * kChunkElements, chunks.end * kChunkElements};
   }
 
@@ -175,37 +172,31 @@ class DeterministicReducer final : public GradientReducer {
     return packed;
   }
 
-  // Leaves this rank's slice of the total in exchange.slice, padded to the widest slice, and makes
-  // exchange.output the buffer to gather into.
+  // Leaves the total of this rank's slice in the unit's gradients.
   void AddInTreeOrder(Exchange& exchange) const {
-    const int64_t mine = Slice(exchange.unit, communicator_.rank()).leaves();
-    int64_t widest = 0;
-    for (int r = 0; r < communicator_.size(); ++r) {
-      widest = std::max(widest, Slice(exchange.unit, r).leaves());
-    }
-    exchange.slice = at::empty({widest}, exchange.input.options());
-    exchange.slice.zero_();
-    if (mine > 0) {
-      std::vector<Partial> stack;
-      for (size_t i = 0; i < exchange.received.size(); ++i) {
-        stack.push_back({exchange.received[i].node,
-                         exchange.output.narrow(0, static_cast<int64_t>(i) * mine, mine)});
-        while (stack.size() >= 2 &&
-               AreSiblings(micro_batches_, stack[stack.size() - 2].node, stack.back().node)) {
-          Partial& left = stack[stack.size() - 2];
-          left.sum.add_(stack.back().sum);
-          left.node.end = stack.back().node.end;
-          stack.pop_back();
-        }
+    const TreeNode slice = Slice(exchange.unit, communicator_.rank());
+    const int64_t mine = slice.leaves();
+    if (mine == 0) return;
+    std::vector<Partial> stack;
+    for (size_t i = 0; i < exchange.received.size(); ++i) {
+      stack.push_back({exchange.received[i].node,
+                       exchange.output.narrow(0, static_cast<int64_t>(i) * mine, mine)});
+      while (stack.size() >= 2 &&
+             AreSiblings(micro_batches_, stack[stack.size() - 2].node, stack.back().node)) {
+        Partial& left = stack[stack.size() - 2];
+        left.sum.add_(stack.back().sum);
+        left.node.end = stack.back().node.end;
+        stack.pop_back();
       }
-      exchange.slice.narrow(0, 0, mine).copy_(stack.back().sum);
     }
-    exchange.output = at::empty({widest * communicator_.size()}, exchange.input.options());
+    units_[exchange.unit].gradients().narrow(0, slice.begin, mine).copy_(stack.back().sum);
   }
 
   std::vector<Unit>& units_;
   Communicator& communicator_;
+  SliceGather gather_;
   const int64_t micro_batches_;
+  const bool own_slices_;
   const TreeNode range_;
   std::vector<std::vector<Partial>> stacks_;    // by unit
   std::vector<std::vector<at::Tensor>> spare_;  // buffers to use again, by unit
@@ -221,8 +212,8 @@ std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
 
 std::unique_ptr<GradientReducer> MakeDeterministicReducer(std::vector<Unit>& units,
                                                           Communicator& communicator,
-                                                          int64_t micro_batches) {
-  return std::make_unique<DeterministicReducer>(units, communicator, micro_batches);
+                                                          int64_t micro_batches, bool own_slices) {
+  return std::make_unique<DeterministicReducer>(units, communicator, micro_batches, own_slices);
 }
 
 int64_t DeterministicExtraBytes(int64_t gradient_bytes, int64_t micro_batches, int world) {

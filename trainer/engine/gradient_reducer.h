@@ -12,9 +12,10 @@
 namespace muster::trainer {
 
 // Sums the units' gradients over all micro-batches of all ranks. One instance serves one round,
-// with its rank, world size and communicator. A step calls Begin, MicroBatchDone for every
+// with its rank, world size and communicators. A step calls Begin, MicroBatchDone for every
 // micro-batch and unit, Reduce for every unit, then Finish; after a Finish that returns OK the
-// units' gradients are the sums, equal on all ranks. Not thread-safe.
+// slice that this rank holds of each unit's gradients is the sum, equal on all ranks that hold it.
+// Not thread-safe.
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
@@ -22,8 +23,8 @@ class GradientReducer {
   virtual void Begin() = 0;
   // Called when the unit's gradient of this rank's micro-batch (counted from 0) is final.
   virtual void MicroBatchDone(int unit, int micro_batch) = 0;
-  // Starts the collective; returns at once.
-  virtual void Reduce(int unit) = 0;
+  // Starts the collective; may wait for one that was started long before.
+  virtual absl::Status Reduce(int unit) = 0;
   virtual absl::Status Finish() = 0;
 };
 
@@ -32,13 +33,20 @@ class GradientReducer {
 std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
                                                  Communicator& communicator);
 
+// Adds ranks in two stages, for ranks that divide the state: each rank gets its slice from all
+// ranks of the `shard` group, and adds it up with the `replicas`, which hold the same slice in
+// other groups. So only 1/|shard| of a gradient crosses between groups.
+std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units, Communicator& shard,
+                                                    Communicator& replicas);
+
 // Adds along the fixed tree over the `micro_batches` logical micro-batches of the step, whatever
 // the world size: the sums are bitwise equal. A rank of m micro-batches keeps about log2(m)
 // gradients at once and sends its maximal subtree nodes; the owner of a slice adds them in tree
-// order.
+// order. Every rank gets all sums, or, if `own_slices`, only those of its slice among the ranks of
+// `communicator`.
 std::unique_ptr<GradientReducer> MakeDeterministicReducer(std::vector<Unit>& units,
                                                           Communicator& communicator,
-                                                          int64_t micro_batches);
+                                                          int64_t micro_batches, bool own_slices);
 
 // Returns the bytes that the deterministic exchange sends beyond one gradient per rank, over all
 // ranks.

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "trainer/commit/version.h"
+#include "trainer/engine/slice_gather.h"
+#include "trainer/parallel/slices.h"
+#include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 namespace {
@@ -18,25 +25,18 @@ at::Tensor ToTensor(const std::vector<int64_t>& values) {
   return tensor;
 }
 
-absl::Status SendState(TrainingState& state, Communicator& communicator, int to) {
+absl::Status SendPosition(const TrainingState& state, Communicator& world, int to) {
   const RunCounts& counts = state.counts();
   at::Tensor position =
       ToTensor({state.applied()->step(), state.applied()->attempt(), counts.updates, counts.samples,
                 counts.skipped.in_row, counts.skipped.total});
-  MUSTER_RETURN_IF_ERROR(communicator.Send(position, to, "position")->Wait());
-  for (const NamedTensor& flat : state.FlatTensors()) {
-    MUSTER_RETURN_IF_ERROR(communicator.Send(flat.tensor, to, flat.name)->Wait());
-  }
-  return absl::OkStatus();
+  return world.Send(position, to, "position")->Wait();
 }
 
-absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicator& communicator,
-                          TrainingState& state) {
+absl::Status ReceivePosition(const v1alpha1::Version& version, int from, Communicator& world,
+                             TrainingState& state) {
   at::Tensor position = ToTensor(std::vector<int64_t>(6));
-  MUSTER_RETURN_IF_ERROR(communicator.Recv(position, from, "position")->Wait());
-  for (const NamedTensor& flat : state.FlatTensors()) {
-    MUSTER_RETURN_IF_ERROR(communicator.Recv(flat.tensor, from, flat.name)->Wait());
-  }
+  MUSTER_RETURN_IF_ERROR(world.Recv(position, from, "position")->Wait());
   const int64_t* p = position.const_data_ptr<int64_t>();
   if (p[0] != version.step() || p[1] != version.attempt()) {
     return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
@@ -46,19 +46,140 @@ absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicat
   return absl::OkStatus();
 }
 
-}  // namespace
+// Returns what each rank of the new round holds of the resume point's version.
+std::vector<std::optional<Shard>> HeldShards(const v1alpha1::ResumePoint& resume, int ranks) {
+  std::vector<std::optional<Shard>> held(static_cast<size_t>(ranks), Shard{});
+  for (int rank = 0; rank < std::min(ranks, resume.slices_size()); ++rank) {
+    const v1alpha1::StateSlice& slice = resume.slices(rank);
+    held[static_cast<size_t>(rank)] = Shard{slice.shard(), std::max(1, slice.shards())};
+  }
+  for (const int receiver : resume.receivers()) held[static_cast<size_t>(receiver)].reset();
+  return held;
+}
 
-absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
-                           TrainingState& state) {
-  const int rank = communicator.rank();
-  for (const int receiver : resume.receivers()) {
-    if (rank == resume.donor()) {
-      MUSTER_RETURN_IF_ERROR(SendState(state, communicator, receiver));
-    } else if (rank == receiver) {
-      MUSTER_RETURN_IF_ERROR(ReceiveState(resume.version(), resume.donor(), communicator, state));
+// Moves this rank's pieces of one unit: values, and optimizer state from the present optimizer to
+// `next`, whose slices are those of `shard`.
+class UnitTransfer {
+ public:
+  UnitTransfer(TrainingState& state, int unit, const Shard& shard, const Optimizer& next)
+      : values_(state.units()[static_cast<size_t>(unit)].values()),
+        name_(state.units()[static_cast<size_t>(unit)].layout().name),
+        had_(state.Slice(unit)),
+        has_(SliceOf(values_.numel() / kChunkElements, shard)),
+        from_(state.optimizer().state(unit)),
+        into_(next.state(unit)) {}
+
+  // Copies what this rank keeps.
+  void Keep() {
+    const TreeNode both = {std::max(had_.begin, has_.begin), std::min(had_.end, has_.end)};
+    if (both.leaves() <= 0) return;
+    for (size_t i = 0; i < into_.size(); ++i) {
+      Part(into_[i], has_, both).copy_(Part(from_[i], had_, both));
     }
   }
+  void Send(const SliceMove& move, Communicator& world) {
+    Issue(move.chunks, from_, had_,
+          [&](const at::Tensor& part) { pending_.push_back(world.Send(part, move.to, name_)); });
+  }
+  void Receive(const SliceMove& move, Communicator& world) {
+    Issue(move.chunks, into_, has_,
+          [&](const at::Tensor& part) { pending_.push_back(world.Recv(part, move.from, name_)); });
+  }
+  absl::Status Finish(Communicator& world) {
+    for (const auto& pending : pending_) {
+      const absl::Status status = pending->Wait();
+      if (status.ok()) continue;
+      // The operations behind it may be destroyed only when nothing can still arrive.
+      world.Abort("the transfer of the state broke off");
+      return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Returns the chunks of `run` from a tensor that begins at those of `slice`.
+  static at::Tensor Part(const at::Tensor& tensor, const TreeNode& slice, const TreeNode& run) {
+    return tensor.narrow(0, (run.begin - slice.begin) * kChunkElements,
+                         run.leaves() * kChunkElements);
+  }
+  template <typename Do>
+  void Issue(const TreeNode& run, const std::vector<at::Tensor>& optimizer, const TreeNode& slice,
+             const Do& issue) {
+    issue(Part(values_, {}, run));
+    for (const at::Tensor& tensor : optimizer) issue(Part(tensor, slice, run));
+  }
+
+  const at::Tensor values_;
+  const std::string name_;
+  const TreeNode had_, has_;
+  const std::vector<at::Tensor> from_, into_;
+  std::vector<std::unique_ptr<Pending>> pending_;
+};
+
+absl::Status MoveSlices(const std::vector<std::optional<Shard>>& held,
+                        const std::vector<Shard>& wanted, const Optimizer& next,
+                        Communicator& world, TrainingState& state) {
+  const int rank = world.rank();
+  const Shard& mine = wanted[static_cast<size_t>(rank)];
+  std::vector<int64_t> sent(wanted.size());
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    UnitTransfer transfer(state, static_cast<int>(u), mine, next);
+    if (held[static_cast<size_t>(rank)] && &next != &state.optimizer()) transfer.Keep();
+    const int64_t chunks = state.units()[u].layout().chunks();
+    for (const SliceMove& move : PlanMoves(chunks, held, wanted, sent)) {
+      if (move.from == rank) transfer.Send(move, world);
+      if (move.to == rank) transfer.Receive(move, world);
+    }
+    MUSTER_RETURN_IF_ERROR(transfer.Finish(world));
+  }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+Shard ShardOf(const MeshShape& mesh, int rank) {
+  return {mesh.CoordinatesOf(rank).shard, mesh.shard};
+}
+
+absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
+                           Communicator& world, TrainingState& state) {
+  const int rank = world.rank();
+  const std::vector<std::optional<Shard>> held = HeldShards(resume, world.size());
+  std::vector<Shard> wanted;
+  for (int r = 0; r < world.size(); ++r) wanted.push_back(ShardOf(mesh, r));
+  const Shard& mine = wanted[static_cast<size_t>(rank)];
+  const std::optional<Shard>& had = held[static_cast<size_t>(rank)];
+  if (had && !(*had == state.shard())) {
+    return absl::InternalError(absl::StrCat("the order to go says that this rank holds shard ",
+                                            had->index, " of ", had->count, ", and it holds ",
+                                            state.shard().index, " of ", state.shard().count));
+  }
+  for (const int receiver : resume.receivers()) {
+    if (rank == resume.donor()) {
+      MUSTER_RETURN_IF_ERROR(SendPosition(state, world, receiver));
+    } else if (rank == receiver) {
+      MUSTER_RETURN_IF_ERROR(ReceivePosition(resume.version(), resume.donor(), world, state));
+    }
+  }
+  if (!had) state.Divide(mine);
+  if (state.shard() == mine) return MoveSlices(held, wanted, state.optimizer(), world, state);
+  std::unique_ptr<Optimizer> next = state.MakeOptimizerOf(mine);
+  MUSTER_RETURN_IF_ERROR(MoveSlices(held, wanted, *next, world, state));
+  state.Adopt(mine, std::move(next));
+  return absl::OkStatus();
+}
+
+absl::Status GatherValues(Communicator& group, TrainingState& state) {
+  SliceGather gather(group);
+  for (const Unit& unit : state.units()) {
+    const absl::Status status = gather.Start(unit.values(), unit.layout().name);
+    if (status.ok()) continue;
+    group.Abort("the gathering of the values broke off");
+    return status;
+  }
+  const absl::Status status = gather.Finish();
+  if (!status.ok()) group.Abort("the gathering of the values broke off");
+  return status;
 }
 
 absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
@@ -74,26 +195,35 @@ absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
   return absl::OkStatus();
 }
 
-absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state) {
+absl::Status CompareDigests(int reference, const MeshShape& mesh, Communicator& world,
+                            TrainingState& state) {
   const at::Tensor mine = ToTensor(state.Digest());
   const int64_t size = mine.numel();
-  at::Tensor all = at::empty({size * communicator.size()}, at::kLong);
-  MUSTER_RETURN_IF_ERROR(communicator.AllGather(all, mine, "digests")->Wait());
+  const auto units = static_cast<int64_t>(state.units().size());
+  at::Tensor all = at::empty({size * world.size()}, at::kLong);
+  MUSTER_RETURN_IF_ERROR(world.AllGather(all, mine, "digests")->Wait());
   const int64_t* digests = all.const_data_ptr<int64_t>();
   absl::Status status;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    for (int64_t i = 0; i < size && status.ok(); ++i) {
-      if (digests[rank * size + i] == digests[reference * size + i]) continue;
-      const bool position = i + 1 == size;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    MeshCoordinates same_shard = mesh.CoordinatesOf(reference);
+    same_shard.shard = mesh.CoordinatesOf(rank).shard;
+    bool differs = false;
+    for (int64_t i = 0; i < size; ++i) {
+      const bool of_shard = i >= units && i < 2 * units;
+      const int other = of_shard ? mesh.RankOf(same_shard) : reference;
+      if (digests[rank * size + i] == digests[other * size + i]) continue;
+      differs = true;
+      if (!status.ok()) continue;
+      const size_t unit = static_cast<size_t>(i % units);
       status = absl::DataLossError(absl::StrCat(
-          "rank ", rank, " and rank ", reference, " differ in ",
-          position ? std::string(
-                         "their version or in their counts of updates, samples and skipped steps")
-                   : absl::StrCat("unit ", state.units()[static_cast<size_t>(i)].layout().name)));
+          "rank ", rank, " and rank ", other, " differ in ",
+          i == 2 * units
+              ? std::string(
+                    "their version or in their counts of updates, samples and skipped steps")
+              : absl::StrCat("unit ", state.units()[unit].layout().name)));
     }
+    if (differs && rank == world.rank()) state.commit().Lose();
   }
-  const int64_t* own = digests + communicator.rank() * size;
-  if (!std::equal(own, own + size, digests + reference * size)) state.commit().Lose();
   return status;
 }
 

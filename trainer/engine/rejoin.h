@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
@@ -13,17 +14,29 @@ namespace muster::trainer {
 // The steps by which the ranks of a new round come to hold one version. A failure loses only state
 // that was being replaced.
 
-// Resuming LIVE, the donor sends parameters and optimizer state to every receiver, rank to rank, so
-// that a transfer that breaks off costs only receivers their state.
-absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
-                           TrainingState& state);
+// Returns the part of the state that a rank holds in rounds of this layout.
+Shard ShardOf(const MeshShape& mesh, int rank);
+
+// Resuming LIVE, every rank comes to hold its shard of the new layout: what it does not have comes
+// from ranks that have it, several of which send at once. A rank keeps what it had until it has all
+// of its new shard, so a transfer that breaks off costs only ranks that held nothing. Called by all
+// ranks; after an error `world` is aborted.
+absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
+                           Communicator& world, TrainingState& state);
+
+// Gathers the values of all units among the ranks of `group`, which hold one copy of the state
+// together. Repeatable.
+absl::Status GatherValues(Communicator& group, TrainingState& state);
 
 // Called by all ranks. Fails unless all train by the spec with this hash.
 absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator);
 
-// Called by all ranks. Fails unless every replicated unit and its version are equal everywhere. A
-// rank that differs from `reference` gives up its weights, so that it receives in the next round.
-absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state);
+// Called by all ranks, with all values gathered. Fails unless the values of every unit, the version
+// and the counts are equal everywhere, and the optimizer's state on ranks of one shard. A rank that
+// differs from `reference`, or from the rank of its shard in the same copy as that, gives up its
+// weights, so that it receives in the next round.
+absl::Status CompareDigests(int reference, const MeshShape& mesh, Communicator& world,
+                            TrainingState& state);
 
 }  // namespace muster::trainer
 

@@ -12,7 +12,15 @@
 
 namespace muster::trainer {
 
-// One rank on its way into a round.
+// A rank's place in a group of ranks of a round.
+struct GroupPlace {
+  v1alpha1::RoundId round;
+  std::string group = "";  // empty: all ranks of the round
+  int rank = 0;            // within the group
+  int size = 1;
+};
+
+// One rank on its way into a group of a round.
 class RoundConnector {
  public:
   virtual ~RoundConnector() = default;
@@ -31,9 +39,8 @@ class RoundNetwork {
   // Starts the store of the next round in this process, in place of an earlier one, and returns its
   // host:port.
   virtual absl::StatusOr<std::string> Serve() = 0;
-  virtual std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
-                                                        const std::string& store, int rank,
-                                                        int world_size) = 0;
+  virtual std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
+                                                        const std::string& store) = 0;
 };
 
 }  // namespace muster::trainer

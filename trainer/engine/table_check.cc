@@ -24,6 +24,7 @@ bool Communicates(TaskKind kind) {
     case TaskKind::kRecv:
     case TaskKind::kVote:
     case TaskKind::kPrepare:
+    case TaskKind::kConfirm:
       return true;
     case TaskKind::kForward:
     case TaskKind::kBackward:
@@ -35,6 +36,9 @@ bool Communicates(TaskKind kind) {
   return false;
 }
 
+// Returns true for the collectives of all ranks that the update waits for.
+bool IsVote(TaskKind kind) { return kind == TaskKind::kVote || kind == TaskKind::kConfirm; }
+
 // Checks one rank's table by itself, task by task.
 class RankCheck {
  public:
@@ -44,7 +48,7 @@ class RankCheck {
   absl::Status Run() {
     for (const Task& task : table_) {
       if (task.kind == TaskKind::kForward) ++forwards_[task.block];
-      if (task.kind == TaskKind::kVote) ++votes_;
+      if (IsVote(task.kind)) ++votes_;
     }
     for (const Task& task : table_) {
       MUSTER_RETURN_IF_ERROR(CheckNames(task));
@@ -104,13 +108,21 @@ class RankCheck {
       case TaskKind::kSend:
         return Send(task);
       case TaskKind::kVote:
-      case TaskKind::kPrepare:
-        if (task.kind == TaskKind::kVote) ++votes_seen_;
+        ++votes_seen_;
         return NeedReduces(task);
+      case TaskKind::kPrepare:
+        if (votes_seen_ == 0) return Refuse(task, "comes before the vote");
+        prepared_ = true;
+        return absl::OkStatus();
+      case TaskKind::kConfirm:
+        if (!prepared_) return Refuse(task, "comes before the update is prepared");
+        ++votes_seen_;
+        confirmed_ = true;
+        return absl::OkStatus();
       case TaskKind::kApply:
         return Apply(task);
       case TaskKind::kGather:
-        return absl::OkStatus();
+        return Gather(task);
     }
     return absl::OkStatus();
   }
@@ -172,6 +184,13 @@ class RankCheck {
     return absl::OkStatus();
   }
 
+  absl::Status Gather(const Task& task) {
+    if (!shape_.divided) return Refuse(task, "gathers a unit that every rank holds");
+    if (!applied_.contains(task.unit)) return Refuse(task, "comes before the unit is applied");
+    if (!gathered_.insert(task.unit).second) return Refuse(task, "is run twice");
+    return absl::OkStatus();
+  }
+
   absl::Status Send(const Task& task) {
     const auto it = done_.find({task.gradient ? task.block + 1 : task.block, task.micro_batch});
     if (it == done_.end() || !(task.gradient ? it->second.input : it->second.forward)) {
@@ -223,7 +242,11 @@ class RankCheck {
       }
     }
     if (votes_ == 0) return refuse("there is no vote");
+    if (shape_.optimizer_prepares && !confirmed_) {
+      return refuse("the update is not prepared and confirmed");
+    }
     if (!applies_done()) return refuse("not every unit is applied");
+    if (shape_.divided && gathered_ != applied_) return refuse("not every unit is gathered");
     return absl::OkStatus();
   }
 
@@ -234,7 +257,8 @@ class RankCheck {
   std::map<int, int> backwards_, alive_;
   std::map<Place, Progress> done_;
   std::set<std::tuple<int, int, bool>> received_;
-  std::set<int> reduced_, applied_;
+  std::set<int> reduced_, applied_, gathered_;
+  bool prepared_ = false, confirmed_ = false;
   int votes_ = 0, votes_seen_ = 0, most_alive_ = 0;
 };
 
@@ -262,7 +286,7 @@ class Simulation {
     while (moved) {
       moved = false;
       for (size_t r = 0; r < ranks_.size(); ++r) {
-        while (next_[r] < ranks_[r].size() && ranks_[r][next_[r]].kind != TaskKind::kVote) {
+        while (next_[r] < ranks_[r].size() && !IsVote(ranks_[r][next_[r]].kind)) {
           MUSTER_ASSIGN_OR_RETURN(const bool ran, RunTask(static_cast<int>(r)));
           if (!ran) break;
           moved = true;
@@ -297,9 +321,13 @@ class Simulation {
     return true;
   }
 
+  // Passes a vote or a confirmation that every rank has come to.
   bool Vote() {
     for (size_t r = 0; r < ranks_.size(); ++r) {
-      if (next_[r] == ranks_[r].size() || ranks_[r][next_[r]].kind != TaskKind::kVote) return false;
+      if (next_[r] == ranks_[r].size() || !IsVote(ranks_[r][next_[r]].kind) ||
+          ranks_[r][next_[r]].kind != ranks_[0][next_[0]].kind) {
+        return false;
+      }
     }
     const double latest = *std::max_element(clock_.begin(), clock_.end());
     std::fill(clock_.begin(), clock_.end(), latest);

@@ -24,10 +24,12 @@ struct TableReport {
 // - each block a rank runs has one forward and one whole backward per micro-batch, in this order,
 //   with its inputs (and output gradients) computed or received before;
 // - each unit a rank uses is reduced once, after the last backward of all its users;
-// - Vote follows all reduces, Apply follows the last Vote, every unit is applied once, and between
-//   that Vote and the last Apply nothing communicates;
+// - Vote follows all reduces; if the optimizer prepares, Prepare follows the Vote and Confirm follows
+//   Prepare; Apply follows the last Vote or Confirm, every unit is applied once, and between that
+//   and the last Apply nothing communicates;
+// - if the state is divided, every unit is gathered once after it is applied, and only then;
 // - run together the tables end: every Recv finds its Send in order, ranks that share a unit reduce
-//   in the same order, and all ranks vote equally often.
+//   in the same order, and all ranks vote and confirm equally often.
 // clang-format on
 absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
                                         const std::vector<TaskTable>& ranks);

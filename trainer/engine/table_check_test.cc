@@ -224,5 +224,39 @@ TEST(CheckTablesTest, FindsMessagesThatDoNotMatchAndDeadlocks) {
             "task tables: deadlock: rank 1 would wait forever in Vote()");
 }
 
+TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
+  TableShape shape = Tied();
+  shape.optimizer_prepares = true;
+  const TaskTable good = DataParallelTable(shape, 1);
+  EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
+  const auto without = [&](TaskKind kind) {
+    TaskTable table = good;
+    std::erase_if(table, [&](const Task& task) { return task.kind == kind; });
+    return Refusal(shape, {table});
+  };
+  EXPECT_EQ(without(TaskKind::kPrepare),
+            "task table of rank 0: Confirm() comes before the update is prepared");
+  EXPECT_EQ(without(TaskKind::kConfirm),
+            "task table of rank 0: Prepare() communicates between the vote and the apply");
+  EXPECT_EQ(Refusal(shape, {DataParallelTable(Tied(), 1)}),
+            "task table of rank 0: the update is not prepared and confirmed");
+  EXPECT_EQ(without(TaskKind::kVote), "task table of rank 0: Prepare() comes before the vote");
+}
+
+TEST(CheckTablesTest, ADividedStateIsGatheredAfterEveryUpdate) {
+  TableShape shape = Tied();
+  shape.divided = true;
+  const TaskTable good = DataParallelTable(shape, 1);
+  EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
+  EXPECT_EQ(Refusal(Tied(), {good}),
+            "task table of rank 0: Gather(unit 0) gathers a unit that every rank holds");
+  TaskTable less = good;
+  less.pop_back();
+  EXPECT_EQ(Refusal(shape, {less}), "task table of rank 0: not every unit is gathered");
+  TaskTable early = good;
+  std::rotate(early.rbegin(), early.rbegin() + 1, early.rend());
+  EXPECT_NE(Refusal(shape, {early}), "accepted");
+}
+
 }  // namespace
 }  // namespace muster::trainer

@@ -26,6 +26,8 @@ std::string_view Name(TaskKind kind) {
       return "Vote";
     case TaskKind::kPrepare:
       return "Prepare";
+    case TaskKind::kConfirm:
+      return "Confirm";
     case TaskKind::kApply:
       return "Apply";
   }
@@ -61,9 +63,15 @@ TaskTable DataParallelTable(const TableShape& shape, int micro_batches) {
       }
     }
   }
-  if (shape.optimizer_prepares) table.push_back({.kind = TaskKind::kPrepare});
   table.push_back({.kind = TaskKind::kVote});
+  if (shape.optimizer_prepares) {
+    table.push_back({.kind = TaskKind::kPrepare});
+    table.push_back({.kind = TaskKind::kConfirm});
+  }
   table.push_back({.kind = TaskKind::kApply});
+  for (size_t u = 0; shape.divided && u < shape.unit_users.size(); ++u) {
+    table.push_back({.kind = TaskKind::kGather, .unit = static_cast<int>(u)});
+  }
   return table;
 }
 

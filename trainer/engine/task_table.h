@@ -19,6 +19,7 @@ namespace muster::trainer {
 //                          A Send is buffered
 //   Vote                   the collective among all ranks that decides the step
 //   Prepare, Apply         the optimizer's two halves; unit, or all units when it is -1
+//   Confirm                the collective by which all ranks agree on what they prepared
 // clang-format on
 enum class TaskKind {
   kForward,
@@ -31,6 +32,7 @@ enum class TaskKind {
   kRecv,
   kVote,
   kPrepare,
+  kConfirm,
   kApply,
 };
 
@@ -59,11 +61,14 @@ struct TableShape {
   // Blocks whose Backward may be split.
   std::vector<bool> can_split;
   bool optimizer_prepares = false;
+  // The ranks divide the state: after Apply each has new values of its slices only.
+  bool divided = false;
 };
 
 // Returns one rank's table for plain data parallelism: micro-batches one after the other; the
 // Reduce of a unit stands right after the last backward of its last user, so that it overlaps with
-// the backward of the blocks before it.
+// the backward of the blocks before it. If the state is divided, the values are gathered at the
+// end.
 TaskTable DataParallelTable(const TableShape& shape, int micro_batches);
 
 }  // namespace muster::trainer

@@ -10,6 +10,8 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/round_id.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/run_config.h"
@@ -77,11 +79,10 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
 }
 
 void Trainer::LeaveRound() {
-  if (communicator_ == nullptr) return;
-  communicator_->Abort("this rank left the round");
-  parts_.inbox.SetAbort(nullptr);
+  if (mesh_ == nullptr) return;
+  mesh_->Abort("this rank left the round");
   engine_.EndRound();
-  communicator_.reset();
+  mesh_.reset();
   reporter_.Flush(true);
   checkpoints_.EndRound();
 }
@@ -108,7 +109,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   *message.mutable_ready()->mutable_round() = round_;
   v1alpha1::RankReady& ready = *message.mutable_ready()->mutable_ready();
   ready.set_local_rank(settings_.local_rank);
-  *ready.mutable_position() = parts_.state.commit().Position();
+  *ready.mutable_position() = parts_.state.Position();
   checkpoints_.AddTo(*ready.mutable_position());
   if (rank_ == 0) {
     if (auto endpoint = parts_.network.Serve(); endpoint.ok()) {
@@ -177,7 +178,7 @@ absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
 
 absl::Status Trainer::CheckShared(const ResumePoint& resume) {
   const absl::Status shared = checkpoints_.CheckShared(
-      round_, resume, *communicator_, settings_.mark_seen_within, parts_.inbox.interrupt());
+      round_, resume, mesh_->world(), settings_.mark_seen_within, parts_.inbox.interrupt());
   if (absl::IsInvalidArgument(shared)) exit_code_ = kExitBadInput;
   return shared;
 }
@@ -188,40 +189,43 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
     return absl::InvalidArgumentError("the order to go names no endpoint of the round's store");
   }
   MUSTER_RETURN_IF_ERROR(adopted_);
-  const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);
-  parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
-  auto connected = connector->Connect();
-  parts_.inbox.SetAbort(nullptr);
-  MUSTER_ASSIGN_OR_RETURN(communicator_, std::move(connected));
-  parts_.inbox.SetAbort([this](std::string_view why) { communicator_->Abort(why); });
+  MUSTER_ASSIGN_OR_RETURN(mesh_,
+                          RoundMesh::Connect(go, rank_, world_size_, parts_.network, parts_.inbox));
+  Communicator& world = mesh_->world();
   MUSTER_FAILPOINT("trainer.during_join");
-  MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, *communicator_));
+  MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, world));
   MUSTER_RETURN_IF_ERROR(CheckShared(go.resume()));
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
                           parts_.state.commit().Go(round_, rank_, go.resume()));
   MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
   const bool live = go.resume().source() == ResumePoint::LIVE;
+  if (mesh_->groups().shard != nullptr) {
+    MUSTER_RETURN_IF_ERROR(GatherValues(*mesh_->groups().shard, parts_.state));
+  }
   MUSTER_RETURN_IF_ERROR(
-      CompareDigests(live ? go.resume().donor() : 0, *communicator_, parts_.state));
-  return engine_.BeginRound(*communicator_);
+      CompareDigests(live ? go.resume().donor() : 0, mesh_->shape(), world, parts_.state));
+  return engine_.BeginRound(mesh_->groups());
 }
 
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
                               std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
+  const MeshShape& shape = mesh_->shape();
   switch (plan.action) {
     case RestorePlan::Action::kApplyRelay:
       MUSTER_RETURN_IF_ERROR(state.Apply());
-      return TransferState(resume, *communicator_, state);
+      return TransferState(resume, shape, mesh_->world(), state);
     case RestorePlan::Action::kKeep:
-      return TransferState(resume, *communicator_, state);
+      return TransferState(resume, shape, mesh_->world(), state);
     case RestorePlan::Action::kReceive:
-      MUSTER_RETURN_IF_ERROR(TransferState(resume, *communicator_, state));
+      MUSTER_RETURN_IF_ERROR(TransferState(resume, shape, mesh_->world(), state));
       return state.commit().Restored();
     case RestorePlan::Action::kLoad:
+      state.Divide(ShardOf(shape, rank_));
       MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
       return state.commit().Restored();
     case RestorePlan::Action::kInitialize:
+      state.Divide(ShardOf(shape, rank_));
       state.InitializeFresh();
       return state.commit().Restored();
   }
@@ -235,9 +239,14 @@ void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
     return;
   }
   if (state_ == State::kFinished) return;
-  // There is nobody to write with between rounds: the first rank writes alone.
+  // There is nobody to write with between rounds: the first rank writes alone if it has all.
   if (stop.save() && IsFirst() && parts_.state.applied() && !checkpoints_.HasSaved()) {
-    checkpoints_.SaveAlone(round_);
+    if (parts_.state.shard().whole()) {
+      checkpoints_.SaveAlone(round_);
+    } else {
+      MUSTER_LOG(WARN, "cannot save between rounds: this rank holds a part of the state only",
+                 {"step", parts_.state.applied()->step()});
+    }
   }
   Finish(true, "stopped between rounds");
 }
@@ -298,7 +307,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
 absl::Status Trainer::EndRun(const std::string& message) {
   const bool done = parts_.state.applied()->step() >= settings_.steps;
   if (done && !checkpoints_.HasSaved()) checkpoints_.Save(Writer());
-  MUSTER_RETURN_IF_ERROR(communicator_->Barrier()->Wait());
+  MUSTER_RETURN_IF_ERROR(mesh_->world().Barrier()->Wait());
   reporter_.Commit();
   reporter_.Flush(true);
   MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
@@ -309,7 +318,7 @@ absl::Status Trainer::EndRun(const std::string& message) {
 // The run may not skip more steps, as every rank has seen in the vote. All ranks give up, so that
 // any one that can still report does.
 void Trainer::GiveUp(const v1alpha1::StepDecision& decision) {
-  if (communicator_->Barrier()->Wait().ok()) reporter_.Commit();
+  if (mesh_->world().Barrier()->Wait().ok()) reporter_.Commit();
   reporter_.Flush(true);
   exit_code_ = kExitDiverged;
   Finish(false, WhyTooManySkipped(decision, RulesOf(parts_.state.options())));
@@ -328,7 +337,7 @@ void Trainer::Finish(bool succeeded, const std::string& message) {
 }
 
 void Trainer::Stall(const absl::Status& error) {
-  const std::string record = communicator_->DumpFlightRecord();
+  const std::string record = mesh_->world().DumpFlightRecord();
   state_ = State::kHolding;
   LeaveRound();
   parts_.timer.Switch(Phase::kRecovery);

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
-#include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/checkpoints.h"
@@ -20,6 +19,7 @@
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/rank_checkpoints.h"
+#include "trainer/engine/round_mesh.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/step_reporter.h"
 #include "trainer/engine/trainer_settings.h"
@@ -105,9 +105,9 @@ class Trainer {
   v1alpha1::RoundId round_;  // the newest prepared
   int rank_ = 0;
   int world_size_ = 1;
-  std::string trajectory_;  // of the spec adopted last
-  absl::Status adopted_;    // why this rank cannot train by the round's spec, or OK
-  std::unique_ptr<Communicator> communicator_;
+  std::string trajectory_;           // of the spec adopted last
+  absl::Status adopted_;             // why this rank cannot train by the round's spec, or OK
+  std::unique_ptr<RoundMesh> mesh_;  // null between rounds
   StepRequests requests_;
   int exit_code_ = 0;
   v1alpha1::PhaseTimes reported_;  // the times that the reports so far covered

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "planner/layout.h"
 #include "planner/model_presets.h"
 #include "trainer/data/tensor_feed.h"
 #include "trainer/engine/bf16_check.h"
@@ -34,6 +35,14 @@ DatasetOptions ReadData(const v1alpha1::DataSpec& spec, int64_t sequence,
   data.sequence = sequence;
   data.cache_directory = cache_directory;
   return data;
+}
+
+// Returns among how many ranks a round of all the job's workers divides the optimizer's state.
+int ShardsOf(const v1alpha1::TrainingJobSpec& spec) {
+  const v1alpha1::WorkersSpec& workers = spec.workers();
+  const int ranks = std::max(1, workers.gpus() > 0 ? workers.gpus() : workers.ranks());
+  return planner::LayOutRanks(spec.trainer().parallelism(), std::max(1, workers.count()) * ranks)
+      .shard();
 }
 
 // Refuses another job's checkpoints: they are neither read nor written. Whether the directory can
@@ -82,10 +91,13 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                                                    " is longer than the model's ", shape.positions,
                                                    " positions"));
   }
-  MUSTER_RETURN_IF_ERROR(CheckMemory(
+  planner::MemoryEstimate memory =
       planner::EstimateMemory(shape, config_.precision, static_cast<int32_t>(training.micro_batch),
-                              static_cast<int32_t>(training.sequence), config_.optimizer),
-      options.ranks_starting, AvailableMemory()));
+                              static_cast<int32_t>(training.sequence), config_.optimizer);
+  const int64_t elsewhere = memory.optimizer - memory.optimizer / ShardsOf(spec);
+  memory.optimizer -= elsewhere;
+  memory.checkpoint_copy -= elsewhere;
+  MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);
 }

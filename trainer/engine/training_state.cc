@@ -1,5 +1,6 @@
 #include "trainer/engine/training_state.h"
 
+#include <algorithm>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,25 @@
 namespace muster::trainer {
 namespace {
 
-std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units) {
+// A run of a unit's elements.
+struct Elements {
+  int64_t begin = 0;
+  int64_t size = 0;
+};
+
+Elements ElementsOf(const Unit& unit, const Shard& shard) {
+  const TreeNode slice = SliceOf(unit.layout().chunks(), shard);
+  return {slice.begin * kChunkElements, slice.leaves() * kChunkElements};
+}
+
+std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units, const Shard& shard) {
   std::vector<OptimizerUnit> out;
   for (const Unit& unit : units) {
-    out.push_back({unit.values(), unit.gradients(), unit.layout().decay_elements});
+    const Elements slice = ElementsOf(unit, shard);
+    const int64_t decay = unit.layout().decay_elements - slice.begin;
+    out.push_back({unit.values().narrow(0, slice.begin, slice.size),
+                   unit.gradients().narrow(0, slice.begin, slice.size),
+                   std::clamp(decay, int64_t{0}, slice.size)});
   }
   return out;
 }
@@ -52,7 +68,33 @@ TrainingState::TrainingState(Model model, std::vector<Unit> units, const Trainin
       sealed_under_(options),
       model_(std::move(model)),
       units_(std::move(units)),
-      optimizer_(MakeOptimizer(options.optimizer, OptimizerUnits(units_))) {}
+      optimizer_(MakeOptimizerOf(shard_)),
+      commit_(optimizer_->has_prepare()) {}
+
+TreeNode TrainingState::Slice(int unit) const {
+  return SliceOf(units_[static_cast<size_t>(unit)].layout().chunks(), shard_);
+}
+
+at::Tensor TrainingState::SliceOfFlat(int unit, const at::Tensor& flat) const {
+  const Elements slice = ElementsOf(units_[static_cast<size_t>(unit)], shard_);
+  return flat.narrow(0, slice.begin, slice.size);
+}
+
+std::unique_ptr<Optimizer> TrainingState::MakeOptimizerOf(const Shard& shard) const {
+  return options_.make_optimizer(options_.optimizer, OptimizerUnits(units_, shard));
+}
+
+void TrainingState::Divide(const Shard& shard) {
+  if (shard == shard_) return;
+  optimizer_.reset();  // before the other takes its memory
+  Adopt(shard, MakeOptimizerOf(shard));
+}
+
+void TrainingState::Adopt(const Shard& shard, std::unique_ptr<Optimizer> optimizer) {
+  shard_ = shard;
+  optimizer_ = std::move(optimizer);
+  commit_.DropSealed();
+}
 
 void TrainingState::InitializeFresh() {
   for (size_t u = 0; u < units_.size(); ++u) {
@@ -103,25 +145,51 @@ absl::Status TrainingState::Apply() {
   return commit_.EndApply();
 }
 
+UpdateOptions TrainingState::UpdateOf(const v1alpha1::StepDecision& decision) const {
+  const TrainingOptions& options = sealed_under_;
+  const double to_mean =
+      static_cast<double>(options.nominal_tokens()) / static_cast<double>(decision.valid_tokens());
+  return {.update = counts_.updates + 1,
+          .learning_rate = options.schedule.At(decision.version().step()),
+          .gradient_factor = decision.clip_factor() * to_mean};
+}
+
+absl::StatusOr<bool> TrainingState::PrepareUpdate(Communicator& world) {
+  const v1alpha1::StepDecision& decision = commit_.voted();
+  if (!decision.apply()) return true;
+  const c10::AutoGradMode no_graph(false);
+  optimizer_->Configure(sealed_under_.optimizer);
+  return optimizer_->Prepare(UpdateOf(decision), world);
+}
+
 absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision) {
   if (!decision.apply()) return absl::OkStatus();
-  const TrainingOptions& options = sealed_under_;
   const c10::AutoGradMode no_graph(false);
-  const double factor = decision.clip_factor() * (static_cast<double>(options.nominal_tokens()) /
-                                                  static_cast<double>(decision.valid_tokens()));
-  if (factor != 1.0) {
-    for (const Unit& unit : units_) at::Tensor(unit.gradients()).mul_(factor);
+  const UpdateOptions update = UpdateOf(decision);
+  if (update.gradient_factor != 1.0) {
+    for (size_t u = 0; u < units_.size(); ++u) {
+      SliceOfFlat(static_cast<int>(u), units_[u].gradients()).mul_(update.gradient_factor);
+    }
   }
-  optimizer_->Configure(options.optimizer);
-  optimizer_->Apply(++counts_.updates, options.schedule.At(decision.version().step()));
+  optimizer_->Configure(sealed_under_.optimizer);
+  optimizer_->Apply(update.update, update.learning_rate);
+  counts_.updates = update.update;
   return absl::OkStatus();
+}
+
+v1alpha1::RankPosition TrainingState::Position() const {
+  v1alpha1::RankPosition position = commit_.Position();
+  if (shard_.whole()) return position;
+  position.mutable_slice()->set_shard(shard_.index);
+  position.mutable_slice()->set_shards(shard_.count);
+  return position;
 }
 
 std::vector<NamedTensor> TrainingState::FlatTensors() const {
   std::vector<NamedTensor> out;
   for (size_t u = 0; u < units_.size(); ++u) {
     const std::string& name = units_[u].layout().name;
-    out.push_back({name, units_[u].values()});
+    out.push_back({name, SliceOfFlat(static_cast<int>(u), units_[u].values())});
     const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
     for (size_t i = 0; i < state.size(); ++i) {
       out.push_back({absl::StrCat(name, ".", optimizer_->state_names()[i]), state[i]});
@@ -150,14 +218,19 @@ std::vector<NamedTensor> TrainingState::Gradients() const {
   return out;
 }
 
-std::vector<NamedTensor> TrainingState::OptimizerTensors() const {
-  std::vector<NamedTensor> out;
+std::vector<TensorPart> TrainingState::OptimizerParts() const {
+  std::vector<TensorPart> out;
   for (size_t u = 0; u < units_.size(); ++u) {
     const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
+    const Elements slice = ElementsOf(units_[u], shard_);
     for (const UnitTensor& tensor : units_[u].layout().tensors) {
+      const int64_t last = slice.begin + slice.size;
+      const int64_t begin = std::clamp(tensor.offset, slice.begin, last);
+      const int64_t end = std::clamp(tensor.offset + tensor.size, slice.begin, last);
       for (size_t i = 0; i < state.size(); ++i) {
         out.push_back({absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i]),
-                       state[i].narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape)});
+                       tensor.spec.shape, begin < end ? begin - tensor.offset : 0,
+                       state[i].narrow(0, begin - slice.begin, end - begin)});
       }
     }
   }
@@ -166,8 +239,11 @@ std::vector<NamedTensor> TrainingState::OptimizerTensors() const {
 
 std::vector<int64_t> TrainingState::Digest() const {
   std::vector<int64_t> out;
+  for (const Unit& unit : units_) {
+    out.push_back(static_cast<int64_t>(Hash64(Bytes(unit.values()))));
+  }
   for (size_t u = 0; u < units_.size(); ++u) {
-    uint64_t hash = Hash64(Bytes(units_[u].values()));
+    uint64_t hash = 0;
     for (const at::Tensor& state : optimizer_->state(static_cast<int>(u))) {
       hash = Hash64(Bytes(state), hash);
     }

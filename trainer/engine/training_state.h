@@ -11,11 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/model/block.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/schedule.h"
+#include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit.h"
 #include "trainer/precision/precision.h"
 
@@ -33,6 +35,9 @@ struct TrainingOptions {
   int64_t max_skipped_in_row = INT64_MAX;
   int64_t max_skipped_total = INT64_MAX;
   OptimizerOptions optimizer;
+  // Makes the optimizer of some units, or of slices of them.
+  std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerOptions&,
+                                               std::vector<OptimizerUnit>) = &MakeOptimizer;
   Schedule schedule;
   // A hash of the spec that all of this was read from. The ranks of one round must agree on it.
   uint64_t trajectory = 0;
@@ -58,8 +63,20 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
+// A flat part of a tensor of the state: the elements from `begin` on of a tensor of this shape.
+struct TensorPart {
+  std::string name;
+  std::vector<int64_t> shape;
+  int64_t begin = 0;
+  at::Tensor elements;  // flat, a view of the state's memory; may have none
+};
+
 // The model, its units and the optimizer, with the commit protocol's record of the version that
-// they hold: the part of a trainer that outlives rounds. Not thread-safe.
+// they hold: the part of a trainer that outlives rounds.
+//
+// A rank holds a shard of the state: of every unit, the values and optimizer state of one slice.
+// Values and gradients have memory for the whole unit. Outside the slice the values are what the
+// ranks gathered last, and the reduced gradients mean nothing. Not thread-safe.
 class TrainingState {
  public:
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
@@ -72,7 +89,21 @@ class TrainingState {
   absl::Status Configure(const TrainingOptions& options);
   const Model& model() const { return model_; }
   std::vector<Unit>& units() { return units_; }
+  const std::vector<Unit>& units() const { return units_; }
   const Optimizer& optimizer() const { return *optimizer_; }
+
+  const Shard& shard() const { return shard_; }
+  // Returns the chunks of a unit that this rank's shard holds.
+  TreeNode Slice(int unit) const;
+  // Returns the slice's part of `flat`, which has the unit's elements.
+  at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
+  // Makes this rank hold `shard`, with zero optimizer state: what it held is lost.
+  void Divide(const Shard& shard);
+  // Makes an optimizer for the slices of `shard`, with zero state, beside the present one.
+  std::unique_ptr<Optimizer> MakeOptimizerOf(const Shard& shard) const;
+  // Makes this rank hold `shard`, whose values and `optimizer` state are complete. Sealed gradients
+  // are dropped: they were of the other slices.
+  void Adopt(const Shard& shard, std::unique_ptr<Optimizer> optimizer);
 
   // Every write to the memory below is announced here first.
   CommitMachine& commit() { return commit_; }
@@ -86,28 +117,40 @@ class TrainingState {
   void InitializeFresh();
   // Call when the gradients in the units are complete and reduced.
   absl::Status Seal();
+  // Prepares the update that commit() says was voted, if the optimizer does that. Called by all
+  // ranks; returns false if this rank's part of it is not finite.
+  absl::StatusOr<bool> PrepareUpdate(Communicator& world);
   // Carries out the decision that commit() holds, from the gradients in the units, without
   // communication. If LibTorch fails between the first and the last write, the weights are lost.
   absl::Status Apply();
 
-  // Returns the flat memory that makes up the version: values and optimizer state of every unit.
+  // Returns this rank's position, without its checkpoints.
+  v1alpha1::RankPosition Position() const;
+
+  // Returns the flat memory that makes up this shard's version: values and optimizer state of every
+  // unit's slice.
   std::vector<NamedTensor> FlatTensors() const;
-  // Named as in Hugging Face; optimizer state is named <parameter>.<state>.
+  // Named as in Hugging Face.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Gradients() const;
-  std::vector<NamedTensor> OptimizerTensors() const;
+  // Returns what this shard holds of the tensors of optimizer state, which are named
+  // <parameter>.<state> and have the parameter's shape.
+  std::vector<TensorPart> OptimizerParts() const;
 
-  // Returns one number per unit, then one for version and counts: equal on ranks with equal state.
+  // Returns one number per unit for its values, one per unit for the optimizer state of its slice,
+  // and one for version and counts: equal on ranks with equal state, once values are gathered.
   std::vector<int64_t> Digest() const;
 
  private:
   TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options);
   absl::Status WriteUpdate(const v1alpha1::StepDecision& decision);
+  UpdateOptions UpdateOf(const v1alpha1::StepDecision& decision) const;
 
   TrainingOptions options_;
   TrainingOptions sealed_under_;
   Model model_;
   std::vector<Unit> units_;
+  Shard shard_;
   std::unique_ptr<Optimizer> optimizer_;
   CommitMachine commit_;
   RunCounts counts_;

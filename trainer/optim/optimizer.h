@@ -9,6 +9,7 @@
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "trainer/comm/communicator.h"
 
 namespace muster::trainer {
 
@@ -32,6 +33,13 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
+// The update that the ranks voted for.
+struct UpdateOptions {
+  int64_t update = 0;  // counts the applied updates from 1, including this one
+  double learning_rate = 0.0;
+  double gradient_factor = 1.0;  // clipping and the mean over tokens: Apply finds it multiplied in
+};
+
 // Writes a step into the values, in place. Prepare may communicate and writes scratch memory only;
 // Apply is local and cannot fail, so that every rank that lives carries out a decision once it is
 // voted. Not thread-safe.
@@ -43,9 +51,12 @@ class Optimizer {
   // before, because the state tensors stay as they are.
   virtual void Configure(const OptimizerOptions& options) = 0;
 
-  // Returns true if Prepare does anything; the task table then votes after it.
+  // Returns true if Prepare does anything; the ranks then confirm its result after the vote.
   virtual bool has_prepare() const { return false; }
-  virtual absl::Status Prepare() { return absl::OkStatus(); }
+  // Called by all ranks between vote and Apply, with the gradients as they were reduced. What it
+  // writes stays until the next call. Returns false if this rank's part of the update is not
+  // finite.
+  virtual absl::StatusOr<bool> Prepare(const UpdateOptions&, Communicator&) { return true; }
   // `update` counts the applied updates from 1, including this one; skipped steps do not count.
   virtual void Apply(int64_t update, double learning_rate) = 0;
 

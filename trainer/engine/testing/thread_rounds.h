@@ -30,8 +30,9 @@ class ThreadNetwork final : public RoundNetwork {
  public:
   struct Rounds {
     Mutex mu;
-    std::map<int64_t, std::vector<std::unique_ptr<Communicator>>> communicators
-        MUSTER_GUARDED_BY(mu);
+    // By round and group.
+    std::map<std::pair<int64_t, std::string>, std::vector<std::unique_ptr<Communicator>>>
+        communicators MUSTER_GUARDED_BY(mu);
     absl::Duration deadline MUSTER_GUARDED_BY(mu);  // the newest that was set
   };
   explicit ThreadNetwork(Rounds& rounds) : rounds_(rounds) {}
@@ -41,9 +42,8 @@ class ThreadNetwork final : public RoundNetwork {
     rounds_.deadline = deadline;
   }
   absl::StatusOr<std::string> Serve() override { return "thread:1"; }
-  std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
-                                                const std::string& store, int rank,
-                                                int world_size) override {
+  std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
+                                                const std::string& store) override {
     struct Connector final : RoundConnector {
       absl::StatusOr<std::unique_ptr<Communicator>> Connect() override {
         return std::move(communicator);
@@ -53,9 +53,9 @@ class ThreadNetwork final : public RoundNetwork {
     };
     auto connector = std::make_unique<Connector>();
     MutexLock lock(rounds_.mu);
-    auto& communicators = rounds_.communicators[round.round()];
-    if (communicators.empty()) communicators = MakeLocalCommunicators({.size = world_size});
-    connector->communicator = std::move(communicators[static_cast<size_t>(rank)]);
+    auto& communicators = rounds_.communicators[{place.round.round(), place.group}];
+    if (communicators.empty()) communicators = MakeLocalCommunicators({.size = place.size});
+    connector->communicator = std::move(communicators[static_cast<size_t>(place.rank)]);
     return connector;
   }
 
@@ -238,8 +238,9 @@ class ThreadTrainer {
     message.mutable_prepare()->set_world_size(world_size);
     inbox_.Push(message);
   }
-  void Go(int64_t round, const v1alpha1::ResumePoint& resume) {
+  void Go(int64_t round, const v1alpha1::ResumePoint& resume, const v1alpha1::Mesh& mesh = {}) {
     v1alpha1::ToTrainer message;
+    if (mesh.shard() > 1) *message.mutable_go()->mutable_mesh() = mesh;
     message.mutable_go()->mutable_round()->set_round(round);
     message.mutable_go()->set_endpoint("thread:1");
     *message.mutable_go()->mutable_resume() = resume;

@@ -1,0 +1,179 @@
+#include "trainer/engine/rejoin.h"
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ATen/ops/equal.h"
+#include "gtest/gtest.h"
+#include "trainer/engine/testing/local_groups.h"
+#include "trainer/engine/testing/solo_engine.h"
+
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::ResumePoint;
+
+// Makes a state hold `shard` of `truth`, whose every other value is not a number.
+void Hold(const Shard& shard, const TrainingState& truth, TrainingState& state) {
+  state.Divide(shard);
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    const int unit = static_cast<int>(u);
+    at::Tensor values = state.units()[u].values();
+    values.fill_(std::numeric_limits<double>::quiet_NaN());
+    state.SliceOfFlat(unit, values).copy_(state.SliceOfFlat(unit, truth.units()[u].values()));
+    const auto from = truth.optimizer().state(unit);
+    auto into = state.optimizer().state(unit);
+    for (size_t i = 0; i < into.size(); ++i) into[i].copy_(state.SliceOfFlat(unit, from[i]));
+  }
+  state.set_counts(truth.counts());
+}
+
+bool Holds(const Shard& shard, const TrainingState& truth, const TrainingState& state) {
+  bool equal = state.shard() == shard && state.counts() == truth.counts();
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    const int unit = static_cast<int>(u);
+    equal = equal && at::equal(state.units()[u].values(), truth.units()[u].values());
+    const auto theirs = truth.optimizer().state(unit);
+    const auto ours = state.optimizer().state(unit);
+    for (size_t i = 0; i < ours.size(); ++i) {
+      equal = equal && at::equal(ours[i], state.SliceOfFlat(unit, theirs[i]));
+    }
+  }
+  return equal;
+}
+
+// Brings the commit protocol of a state to `version` in `round`.
+void Enter(const v1alpha1::Version& version, int64_t round, TrainingState& state) {
+  v1alpha1::RoundId id;
+  id.set_round(round);
+  ASSERT_TRUE(state.commit().Prepare(id).ok());
+  ResumePoint fresh;
+  fresh.set_source(ResumePoint::FRESH);
+  *fresh.mutable_version() = version;
+  ASSERT_TRUE(state.commit().Go(id, 0, fresh).ok());
+  ASSERT_TRUE(state.commit().Restored().ok());
+}
+
+class RejoinTest : public testing::Test {
+ protected:
+  RejoinTest() { truth_.Losses(2); }
+
+  ResumePoint Resume(const std::vector<std::optional<Shard>>& held) {
+    ResumePoint resume;
+    resume.set_source(ResumePoint::LIVE);
+    *resume.mutable_version() = *truth_.state->applied();
+    resume.set_donor(-1);
+    for (int r = 0; r < static_cast<int>(held.size()); ++r) {
+      const auto& shard = held[static_cast<size_t>(r)];
+      v1alpha1::StateSlice& slice = *resume.add_slices();
+      if (!shard) {
+        resume.add_receivers(r);
+        continue;
+      }
+      if (resume.donor() < 0) resume.set_donor(r);
+      slice.set_shard(shard->index);
+      slice.set_shards(shard->count);
+    }
+    return resume;
+  }
+
+  // Moves ranks that hold `held` to the layout `mesh`; returns what each rank says of it.
+  std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
+                                 const MeshShape& mesh) {
+    const ResumePoint resume = Resume(held);
+    LocalGroups groups(mesh);
+    std::vector<absl::Status> said(held.size());
+    std::vector<std::thread> threads;
+    for (int r = 0; r < mesh.size(); ++r) {
+      threads.emplace_back([&, r] {
+        const auto rank = static_cast<size_t>(r);
+        auto state = MakeTinyState(TinyOptions(), 0.0);
+        Enter(*truth_.state->applied(), 1, *state);
+        if (held[rank]) Hold(*held[rank], *truth_.state, *state);
+        const RoundGroups of_rank = groups.Of(r);
+        said[rank] = TransferState(resume, mesh, *of_rank.world, *state);
+        if (!said[rank].ok()) return;
+        if (of_rank.shard != nullptr) said[rank] = GatherValues(*of_rank.shard, *state);
+        if (!said[rank].ok()) return;
+        said[rank] = CompareDigests(resume.donor(), mesh, *of_rank.world, *state);
+        if (said[rank].ok() && !Holds(ShardOf(mesh, r), *truth_.state, *state)) {
+          said[rank] = absl::InternalError("holds something else");
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return said;
+  }
+
+  SoloEngine truth_{TinyOptions()};
+};
+
+TEST_F(RejoinTest, EveryLayoutBecomesEveryOtherBesideRanksThatHeldNothing) {
+  const std::vector<MeshShape> layouts = {{.data = 2},  {.data = 3},  {.shard = 2},
+                                          {.shard = 3}, {.shard = 4}, {.data = 2, .shard = 2}};
+  for (const MeshShape& before : layouts) {
+    for (const MeshShape& after : layouts) {
+      if (after.size() < before.size()) continue;
+      std::vector<std::optional<Shard>> held(static_cast<size_t>(after.size()));
+      for (int r = 0; r < before.size(); ++r) held[static_cast<size_t>(r)] = ShardOf(before, r);
+      for (const absl::Status& status : Move(held, after)) {
+        EXPECT_TRUE(status.ok()) << before.data << " x " << before.shard << " to " << after.data
+                                 << " x " << after.shard << ": " << status;
+      }
+    }
+  }
+}
+
+TEST_F(RejoinTest, SurvivorsOfADividedCopyAndAnotherGoOnWithWhatIsLeft) {
+  // There were two copies in two parts each, and two ranks died.
+  for (const MeshShape& after : {MeshShape{.data = 2}, MeshShape{.shard = 2}}) {
+    for (const absl::Status& status : Move({Shard{1, 2}, Shard{0, 2}}, after)) {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+  // Some ranks had come to the next layout when its round broke.
+  for (const absl::Status& status :
+       Move({Shard{0, 2}, Shard{2, 4}, std::nullopt, Shard{3, 4}}, {.data = 2, .shard = 2})) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST_F(RejoinTest, AnOrderThatMistakesWhatARankHoldsIsRefused) {
+  auto state = MakeTinyState(TinyOptions(), 0.0);
+  LocalGroups groups({.data = 1});
+  EXPECT_EQ(
+      TransferState(Resume({Shard{1, 2}}), {.data = 1}, *groups.Of(0).world, *state).message(),
+      "the order to go says that this rank holds shard 1 of 2, and it holds 0 of 1");
+}
+
+TEST_F(RejoinTest, ADividedStateThatDiffersIsFoundAndGivenUp) {
+  const MeshShape mesh{.data = 2, .shard = 2};
+  LocalGroups groups(mesh);
+  std::vector<absl::Status> said(4);
+  std::vector<bool> kept(4);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 4; ++r) {
+    threads.emplace_back([&, r] {
+      auto state = MakeTinyState(TinyOptions(), 0.0);
+      Enter(*truth_.state->applied(), 1, *state);
+      Hold(ShardOf(mesh, r), *truth_.state, *state);
+      if (r == 3) state->optimizer().state(1)[0].add_(1.0);
+      EXPECT_TRUE(GatherValues(*groups.Of(r).shard, *state).ok());
+      said[static_cast<size_t>(r)] = CompareDigests(0, mesh, *groups.Of(r).world, *state);
+      kept[static_cast<size_t>(r)] = state->applied().has_value();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string unit = truth_.state->units()[1].layout().name;
+  for (const absl::Status& status : said) {
+    EXPECT_EQ(status.message(), "rank 3 and rank 1 differ in unit " + unit);
+  }
+  EXPECT_EQ(kept, (std::vector<bool>{true, true, true, false}));
+}
+
+}  // namespace
+}  // namespace muster::trainer

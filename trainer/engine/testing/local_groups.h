@@ -1,0 +1,55 @@
+#ifndef MUSTER_TRAINER_ENGINE_TESTING_LOCAL_GROUPS_H_
+#define MUSTER_TRAINER_ENGINE_TESTING_LOCAL_GROUPS_H_
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/local_communicator.h"
+#include "trainer/comm/mesh_shape.h"
+#include "trainer/engine/round_groups.h"
+
+namespace muster::trainer {
+
+// The communicators of a layout's ranks, which are threads.
+class LocalGroups {
+ public:
+  explicit LocalGroups(const MeshShape& shape)
+      : shape_(shape), world_(MakeLocalCommunicators({.size = shape.size()})) {
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      Make(shape.Group(rank, {MeshAxis::kShard}));
+      Make(shape.Group(rank, {MeshAxis::kData}));
+    }
+  }
+
+  RoundGroups Of(int rank) {
+    RoundGroups groups{.world = world_[static_cast<size_t>(rank)].get()};
+    if (shape_.shard == 1) return groups;
+    groups.shard = Find(shape_.Group(rank, {MeshAxis::kShard}), rank);
+    groups.replicas = Find(shape_.Group(rank, {MeshAxis::kData}), rank);
+    return groups;
+  }
+
+ private:
+  using Communicators = std::vector<std::unique_ptr<Communicator>>;
+
+  void Make(const std::vector<int>& ranks) {
+    Communicators& group = groups_[ranks];
+    if (group.empty()) group = MakeLocalCommunicators({.size = static_cast<int>(ranks.size())});
+  }
+  Communicator* Find(const std::vector<int>& ranks, int rank) {
+    const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
+    return groups_.at(ranks)[static_cast<size_t>(place)].get();
+  }
+
+  const MeshShape shape_;
+  const Communicators world_;
+  std::map<std::vector<int>, Communicators> groups_;  // by members
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TESTING_LOCAL_GROUPS_H_

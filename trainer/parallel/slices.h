@@ -1,0 +1,48 @@
+#ifndef MUSTER_TRAINER_PARALLEL_SLICES_H_
+#define MUSTER_TRAINER_PARALLEL_SLICES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "trainer/parallel/sum_tree.h"
+
+namespace muster::trainer {
+
+// The division of every unit's state among the ranks that hold one copy of it together (ZeRO;
+// Rajbhandari et al., 2020). Pure. Counts are chunks of one unit.
+
+// One of `count` parts of the state; the whole state is the only part of one.
+struct Shard {
+  int index = 0;
+  int count = 1;
+
+  bool whole() const { return count == 1; }
+  bool operator==(const Shard&) const = default;
+};
+
+// Returns the run of a unit's chunks that the shard holds: floor(chunks * index / count) up to
+// floor(chunks * (index + 1) / count). Runs of different counts thus meet at common boundaries, and
+// shards whose fractions cover [0, 1] cover every unit, whatever its size.
+TreeNode SliceOf(int64_t chunks, const Shard& shard);
+
+// A run of chunks that one rank sends to another.
+struct SliceMove {
+  int from = 0;
+  int to = 0;
+  TreeNode chunks;
+
+  bool operator==(const SliceMove&) const = default;
+};
+
+// Plans, for one unit, how every rank r comes to hold wanted[r] while it holds held[r] (nullopt:
+// nothing). Each missing run is cut where holders' slices begin and end, and each piece comes from
+// the holder with the least to send so far: `sent`, by rank, in chunks, which the plan raises. All
+// ranks make the same plan. A piece that nobody holds is left out.
+std::vector<SliceMove> PlanMoves(int64_t chunks, std::span<const std::optional<Shard>> held,
+                                 std::span<const Shard> wanted, std::vector<int64_t>& sent);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_PARALLEL_SLICES_H_

@@ -25,12 +25,12 @@ apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: faults}
 spec:
-  workers: {count: 2, min: @MIN, ranks: 1}
+  workers: {count: @WORKERS, min: @MIN, ranks: 1}
   trainer:
     model: {preset: gpt2-nano, dropout: 0.1}
     data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
     train: {steps: @STEPS, globalBatch: 8, microBatch: 2, sequence: 64, precision: fp32, deterministic: true, seed: 7}
-    optimizer: {name: adamw, learningRate: 1.0e-3, schedule: cosine, warmupSteps: 10}
+    optimizer: {name: adamw, learningRate: 1.0e-3, schedule: cosine, warmupSteps: 10}@PARALLELISM
   checkpoint: {uri: @CHECKPOINTS, interval: {mode: Steps, steps: @SAVE}}
   failurePolicy: {maxFailures: 100, window: 1h, onRankFailure: @POLICY@RULES}
   elastic: {rankDeadline: @RANK, stepDeadline: 10s, orphanDeadline: @ORPHAN}
@@ -53,7 +53,11 @@ std::string Corpus() {
 
 std::string ManifestOf(const DisturbedJobSpec& job) {
   const std::string rules = job.rules.empty() ? "" : absl::StrCat(", rules: ", job.rules);
+  const std::string parallelism =
+      job.parallelism.empty() ? "" : absl::StrCat("\n    parallelism: ", job.parallelism);
   std::string text = absl::StrReplaceAll(kManifest, {{"@STEPS", absl::StrCat(job.steps)},
+                                                     {"@WORKERS", absl::StrCat(job.workers)},
+                                                     {"@PARALLELISM", parallelism},
                                                      {"@SAVE", absl::StrCat(job.save_every)},
                                                      {"@MIN", absl::StrCat(job.min_workers)},
                                                      {"@CHECKPOINTS", job.checkpoints},

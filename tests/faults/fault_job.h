@@ -25,6 +25,9 @@ struct DisturbedJobSpec {
   // MUSTER_FAILPOINTS of the workers; empty: none.
   std::string failpoints;
   std::string checkpoints = "$FOLDER/checkpoints";
+  int workers = 2;
+  // trainer.parallelism as YAML, "{...}"; empty: none.
+  std::string parallelism;
 };
 
 using Tensors = std::vector<std::pair<std::string, std::string>>;

@@ -1,9 +1,9 @@
-// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD
 //
-// Trains a small model of the family without dropout for 50 steps on ranks that are threads, and
-// writes what parity.py needs to repeat it: run.json, initial weights, every token, the gradients
-// of the first and last step before clipping, final weights, and their logits of the tokens after
-// the first step's sequences.
+// Trains a small model of the family without dropout for 50 steps on ranks that are threads, SHARD
+// of which divide one copy of the optimizer's state among themselves. Writes what parity.py needs
+// to repeat it: run.json, initial weights, every token, the gradients of the first and last step
+// before clipping, final weights, and their logits of the tokens after the first step's sequences.
 
 #include <atomic>
 #include <cstdio>
@@ -25,10 +25,11 @@
 #include "base/json.h"
 #include "planner/model_shape.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/comm/communicator.h"
-#include "trainer/comm/local_communicator.h"
+#include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/round_groups.h"
+#include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
 
@@ -144,15 +145,16 @@ void WriteLogits(const std::string& folder, const TrainingState& state) {
 
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
 Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options,
-                Communicator& communicator, const std::string& folder) {
+                const RoundGroups& groups, const std::string& folder) {
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
+  if (groups.shard != nullptr) state->Divide({groups.shard->rank(), groups.shard->size()});
   state->InitializeFresh();
   if (!folder.empty()) Write(Named(folder, "initial"), state->Parameters());
   GrammarFeed feed(options.micro_batch);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   const std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
-  OkOrDie(engine.BeginAlone(communicator));
+  OkOrDie(engine.BeginAlone(groups));
   Curve curve;
   for (int64_t step = 1; step <= kSteps; ++step) {
     if (step == 1 || step == kSteps) {
@@ -170,14 +172,14 @@ Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options
 }
 
 // Trains all ranks and returns the curve of rank 0.
-Curve Train(const planner::ModelShape& model, const TrainingOptions& options, int ranks,
+Curve Train(const planner::ModelShape& model, const TrainingOptions& options, const MeshShape& mesh,
             const std::string& folder) {
-  const auto communicators = MakeLocalCommunicators({.size = ranks});
+  LocalGroups groups(mesh);
   std::vector<std::thread> others;
-  for (int rank = 1; rank < ranks; ++rank) {
-    others.emplace_back([&, rank] { TrainRank(model, options, *communicators[rank], ""); });
+  for (int rank = 1; rank < mesh.size(); ++rank) {
+    others.emplace_back([&, rank] { TrainRank(model, options, groups.Of(rank), ""); });
   }
-  Curve curve = TrainRank(model, options, *communicators[0], folder);
+  Curve curve = TrainRank(model, options, groups.Of(0), folder);
   for (std::thread& other : others) other.join();
   return curve;
 }
@@ -240,13 +242,13 @@ planner::ModelShape ShapeOf(const std::string& family) {
 }
 
 void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          int ranks, const std::string& family) {
+          const MeshShape& mesh, const std::string& family) {
   const planner::ModelShape model = ShapeOf(family);
   // The norm after its embedding makes BLOOM learn slowly at first.
   const double learning_rate = model.family == planner::ModelFamily::kBloom ? 1e-3 : 3e-4;
-  const TrainingOptions options = Options(precision, optimizer, ranks, learning_rate);
+  const TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
   OkOrDie(FileSystem().MakeDirectories(folder));
-  const Curve curve = Train(model, options, ranks, folder);
+  const Curve curve = Train(model, options, mesh, folder);
   WriteTokens(folder);
   WriteRun(folder, precision, optimizer, model, options, curve);
 }
@@ -255,12 +257,15 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
 }  // namespace muster::trainer
 
 int main(int argc, char** argv) {
-  int ranks = 0;
-  if (argc != 6 || !absl::SimpleAtoi(argv[4], &ranks) || ranks < 1) {
-    std::fprintf(stderr, "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom\n");
+  int ranks = 0, shard = 0;
+  if (argc != 7 || !absl::SimpleAtoi(argv[4], &ranks) || !absl::SimpleAtoi(argv[6], &shard) ||
+      ranks < 1 || shard < 1 || ranks % shard != 0) {
+    std::fprintf(stderr,
+                 "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD\n");
     return 2;
   }
   at::set_num_threads(1);
-  muster::trainer::Dump(argv[1], argv[2], argv[3], ranks, argv[5]);
+  muster::trainer::Dump(argv[1], argv[2], argv[3], {.data = ranks / shard, .shard = shard},
+                        argv[5]);
   return 0;
 }

@@ -1,7 +1,8 @@
 """usage: generate_parity.py DIR PROMPT
 
 Computes in transformers the log probability of every token that `muster generate` chose, from the files of
-the checkpoint as they are, and whether the greedy ones are the most likely.
+the checkpoint as they are, and whether the greedy ones are the most likely. Then loads the same weights with
+PyTorch's distributed checkpointing.
 
 DIR holds checkpoints/ and the lines of `muster generate --json`: greedy.jsonl and sampled.jsonl.
 """
@@ -11,6 +12,7 @@ import sys
 
 import tokenizers
 import torch
+import torch.distributed.checkpoint as dcp
 import transformers
 
 import comparison
@@ -37,6 +39,13 @@ def judge(verdicts, what, model, positions, prompt, lines, greedy):
         verdicts.within(f"{what}: how much more likely another token was", worst, LIMIT)
 
 
+def compare_with_dcp(verdicts, checkpoint, model):
+    names = json.loads((checkpoint / "model.safetensors.index.json").read_text())["weight_map"]
+    loaded = {name: torch.full_like(model.state_dict()[name], float("nan")) for name in names}
+    dcp.load(loaded, storage_reader=dcp.HuggingFaceStorageReader(str(checkpoint)), no_dist=True)
+    verdicts.equal_tensors("weights by DCP", loaded, {name: model.state_dict()[name] for name in names}, 0.0)
+
+
 def main(folder, prompt):
     verdicts = comparison.Verdicts()
     checkpoint = max((folder / "checkpoints").glob("step-*"))
@@ -47,6 +56,7 @@ def main(folder, prompt):
     for name in ("greedy", "sampled"):
         lines = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
         judge(verdicts, name, model, positions, ids, lines, greedy=name == "greedy")
+    compare_with_dcp(verdicts, checkpoint, model)
     return verdicts.failed
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: generate_parity_test.sh FAMILY
-# Trains briefly, continues a text with `muster generate`, and compares each token with transformers'.
+# Trains briefly on two ranks that divide the state, continues a text with `muster generate`, and compares each token
+# with transformers'.
 set -euo pipefail
 dir="$TEST_TMPDIR"
 for i in $(seq 400); do echo "In the beginning was the word, and it was said $i times."; done >"$dir/text.txt"
@@ -14,6 +15,7 @@ spec:
     model: {preset: $1-nano}
     data: {uri: $dir/text.txt, format: Text, tokenizer: {kind: Bpe, vocabulary: 300}}
     train: {steps: 20, globalBatch: 8, microBatch: 4, sequence: 64}
+    parallelism: {zero: 1}
   checkpoint: {uri: $dir/checkpoints}
 YAML
 muster() { cli/muster "$@" --state-dir "$dir/state"; }

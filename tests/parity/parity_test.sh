@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: parity_test.sh PRECISION OPTIMIZER RANKS FAMILY -- repeats a run of muster's trainer in PyTorch and compares the two.
+# usage: parity_test.sh PRECISION OPTIMIZER RANKS FAMILY SHARD -- repeats a run of muster's trainer in PyTorch and compares the two.
 set -euo pipefail
 dump="$TEST_TMPDIR/dump"
 tests/parity/dump_run "$dump" "$@"

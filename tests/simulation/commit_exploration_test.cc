@@ -94,6 +94,7 @@ struct Case {
   int ranks;
   int steps;
   Trouble trouble;
+  JobKind kind = {};
 };
 
 constexpr int64_t kDefaultLimit = 80'000;
@@ -109,7 +110,8 @@ class CommitExplorationTest : public testing::TestWithParam<Case> {};
 
 TEST_P(CommitExplorationTest, KeepsItsPromises) {
   const Case& test = GetParam();
-  const Found found = Explorer(Limit()).Run(CommitWorld(test.ranks, test.steps, test.trouble));
+  const Found found =
+      Explorer(Limit()).Run(CommitWorld(test.ranks, test.steps, test.trouble, test.kind));
   EXPECT_EQ(found.broken, "");
   printf("%s: %lld worlds, %lld ends%s\n", test.name.c_str(), static_cast<long long>(found.states),
          static_cast<long long>(found.ends), found.cut ? ", cut at the limit" : ", all there are");
@@ -132,7 +134,30 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ThreeRanksOperatorRestarts", 3, 1, {.deaths = 1, .operator_restarts = 1}},
         Case{"FourRanksOneDies", 4, 1, {.deaths = 1}},
         Case{"FourRanksZombie", 4, 1, {.partitions = 1}},
-        Case{"FourRanksTwoDie", 4, 2, {.deaths = 2}}),
+        Case{"FourRanksTwoDie", 4, 2, {.deaths = 2}},
+        Case{"TwoRanksDivideAndOneDies", 2, 2, {.deaths = 1}, {.shard = 2}},
+        Case{"TwoRanksDivideAndOneIsAZombie", 2, 2, {.partitions = 1}, {.shard = 2}},
+        Case{"TwoRanksDivideAndTheOperatorRestarts",
+             2,
+             2,
+             {.deaths = 1, .operator_restarts = 1},
+             {.shard = 2}},
+        Case{"ThreeRanksDivideByTwoOrNot", 3, 2, {.partitions = 1}, {.shard = 2}},
+        Case{"FourRanksInTwoCopiesOneDies", 4, 1, {.deaths = 1}, {.shard = 2}},
+        Case{"FourRanksInTwoCopiesTwoDie", 4, 1, {.deaths = 2}, {.shard = 2}},
+        Case{"FourRanksInTwoCopiesZombie", 4, 1, {.partitions = 1}, {.shard = 2}},
+        Case{"FourRanksDivideAndOneIsAZombie", 4, 1, {.partitions = 1}, {.shard = 4}},
+        Case{"TwoRanksConfirmUndisturbed", 2, 3, {}, {.confirms = true}},
+        Case{"TwoRanksConfirmAndOneDies", 2, 2, {.deaths = 1}, {.confirms = true}},
+        Case{"TwoRanksConfirmAndOneIsAZombie", 2, 2, {.partitions = 1}, {.confirms = true}},
+        Case{"ThreeRanksConfirmAndTwoDie", 3, 1, {.deaths = 2}, {.confirms = true}},
+        Case{"TwoRanksConfirmAndTheOperatorRestarts",
+             2,
+             2,
+             {.deaths = 1, .operator_restarts = 1},
+             {.confirms = true}},
+        Case{"TwoRanksDivideAndConfirm", 2, 2, {.deaths = 1}, {.shard = 2, .confirms = true}},
+        Case{"FourRanksInTwoCopiesConfirm", 4, 1, {.deaths = 1}, {.shard = 2, .confirms = true}}),
     [](const auto& info) { return info.param.name; });
 
 // Wrong decisions of the operator, each of which breaks a promise that the exploration must notice.
@@ -161,20 +186,36 @@ v1alpha1::ResumePoint ForgetsWhoWasMissed(const std::vector<v1alpha1::RankPositi
   return CommitWorld::Decide(blind, round);
 }
 
+// Takes a version for live if one rank holds it, as if every rank held all of it.
+v1alpha1::ResumePoint ForgetsSlices(const std::vector<v1alpha1::RankPosition>& positions,
+                                    int64_t round) {
+  std::vector<v1alpha1::RankPosition> blind = positions;
+  for (v1alpha1::RankPosition& position : blind) position.clear_slice();
+  v1alpha1::ResumePoint point = CommitWorld::Decide(blind, round);
+  for (const v1alpha1::RankPosition& position : positions) *point.add_slices() = position.slice();
+  return point;
+}
+
+TEST(CommitExplorationTest, AVersionOfWhichASliceIsLostMustNotBeTakenForLive) {
+  const Found found =
+      Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1}, {.shard = 2}, &ForgetsSlices));
+  EXPECT_EQ(found.broken.rfind("a rank goes on without a part of its slice", 0), 0) << found.broken;
+}
+
 TEST(CommitExplorationTest, AnOperatorThatNeverRelaysLosesCommittedSteps) {
-  const Found found = Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1}, &NeverRelays));
+  const Found found = Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1}, {}, &NeverRelays));
   EXPECT_EQ(found.broken.rfind("committed 1/1 was lost", 0), 0) << found.broken;
 }
 
 TEST(CommitExplorationTest, AReusedAttemptMixesHistories) {
   const Found found =
-      Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, &ReusesAttempts));
+      Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, {}, &ReusesAttempts));
   EXPECT_NE(found.broken, "");
 }
 
 TEST(CommitExplorationTest, AReturningRankMustNotSetTheResumePoint) {
   const Found found = Explorer(2000000).Run(
-      CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, &ForgetsWhoWasMissed));
+      CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, {}, &ForgetsWhoWasMissed));
   EXPECT_EQ(found.broken.rfind("committed 1/1 was lost", 0), 0) << found.broken;
 }
 

@@ -17,8 +17,19 @@ using v1alpha1::RoundId;
 
 }  // namespace
 
-CommitWorld::CommitWorld(int ranks, int steps, const Trouble& trouble, Decider decide)
-    : steps_(steps), decide_(decide), left_(trouble), ranks_(static_cast<size_t>(ranks)) {}
+CommitWorld::CommitWorld(int ranks, int steps, const Trouble& trouble, const JobKind& kind,
+                         Decider decide)
+    : steps_(steps),
+      kind_(kind),
+      decide_(decide),
+      left_(trouble),
+      ranks_(static_cast<size_t>(ranks), NewRank()) {}
+
+CommitWorld::Rank CommitWorld::NewRank() const {
+  Rank rank;
+  rank.machine = CommitMachine(kind_.confirms);
+  return rank;
+}
 
 ResumePoint CommitWorld::Decide(const std::vector<v1alpha1::RankPosition>& positions,
                                 int64_t round) {
@@ -28,10 +39,10 @@ ResumePoint CommitWorld::Decide(const std::vector<v1alpha1::RankPosition>& posit
 }
 
 std::string CommitWorld::Name(const Action& action) {
-  static const char* const kNames[] = {"deliver",    "receive",  "begin step",      "seal",
-                                       "send vote",  "see vote", "begin apply",     "end apply",
-                                       "die",        "return",   "partition",       "heal",
-                                       "open round", "send go",  "restart operator"};
+  static const char* const kNames[] = {
+      "deliver", "receive",      "begin step",  "seal",        "send vote", "see vote",
+      "prepare", "send confirm", "see confirm", "begin apply", "end apply", "die",
+      "return",  "partition",    "heal",        "open round",  "send go",   "restart operator"};
   return absl::StrCat(kNames[static_cast<int>(action.kind)], " ", action.rank);
 }
 
@@ -55,10 +66,12 @@ bool CommitWorld::CanDo(const Action& action) const {
       return rank.alive && rank.heard && !rank.orders.empty() &&
              state != CommitMachine::State::kApplying;
     case Kind::kReceive: {
-      if (!rank.alive || state != CommitMachine::State::kRestoring) return false;
-      const Collectives* round = Find(rank.machine.round());
-      const Rank& donor = ranks_[static_cast<size_t>(round->members[rank.resume->donor()])];
-      return donor.alive && donor.in_round && Same(donor.machine.round(), rank.machine.round());
+      if (!rank.alive || !rank.waiting) return false;
+      const std::vector<int> donors = NeedsOf(rank, action.rank).donors;
+      return std::all_of(donors.begin(), donors.end(), [&](int donor) {
+        const Rank& other = ranks_[static_cast<size_t>(donor)];
+        return other.alive && other.arrived && Same(other.machine.round(), rank.machine.round());
+      });
     }
     case Kind::kBeginStep:
       return rank.alive && rank.in_round && state == CommitMachine::State::kReady &&
@@ -69,6 +82,12 @@ bool CommitWorld::CanDo(const Action& action) const {
       return rank.alive && state == CommitMachine::State::kSealed;
     case Kind::kSeeVote:
       return rank.alive && state == CommitMachine::State::kVoted && Complete(rank);
+    case Kind::kPrepareUpdate:
+      return rank.alive && state == CommitMachine::State::kPreparing;
+    case Kind::kSendConfirm:
+      return rank.alive && state == CommitMachine::State::kPrepared;
+    case Kind::kSeeConfirm:
+      return rank.alive && state == CommitMachine::State::kConfirming && Complete(rank);
     case Kind::kBeginApply:
       return rank.alive && state == CommitMachine::State::kDecided;
     case Kind::kEndApply:
@@ -92,24 +111,17 @@ bool CommitWorld::CanDo(const Action& action) const {
   return false;
 }
 
-std::string CommitWorld::Do(const Action& action) {
-  const int index = action.rank;
-  Rank& rank = ranks_[static_cast<size_t>(index)];
+std::string CommitWorld::DoInStep(Kind kind, Rank& rank, int index) {
   CommitMachine& machine = rank.machine;
   absl::Status status;
   std::string broken;
-  switch (action.kind) {
-    case Kind::kDeliver:
-      broken = Deliver(rank, index);
-      break;
-    case Kind::kReceive:
-      broken = Receive(rank, index);
-      break;
+  switch (kind) {
     case Kind::kBeginStep:
       if (!rank.stepping) broken = Agree(*Find(machine.round()), rank);
       rank.stepping = true;
       status = machine.BeginStep();
       rank.sealed_weights.clear();
+      rank.prepared_weights.clear();
       Give(rank, index);
       break;
     case Kind::kSeal:
@@ -130,8 +142,46 @@ std::string CommitWorld::Do(const Action& action) {
       status = machine.Decide(decision);
       break;
     }
+    case Kind::kPrepareUpdate:
+      status = machine.Prepared();
+      rank.prepared_weights = rank.sealed_weights;
+      break;
+    case Kind::kSendConfirm:
+      status = machine.ConfirmSent();
+      Give(rank, index);
+      break;
+    case Kind::kSeeConfirm:
+      status = machine.Confirm(machine.voted());
+      break;
     case Kind::kBeginApply:
       status = machine.BeginApply();
+      break;
+    default:
+      return "this is no part of a step";
+  }
+  return status.ok() ? broken : std::string(status.message());
+}
+
+std::string CommitWorld::Do(const Action& action) {
+  const int index = action.rank;
+  Rank& rank = ranks_[static_cast<size_t>(index)];
+  std::string broken;
+  switch (action.kind) {
+    case Kind::kDeliver:
+      broken = Deliver(rank, index);
+      break;
+    case Kind::kReceive:
+      broken = Receive(rank, index);
+      break;
+    case Kind::kBeginStep:
+    case Kind::kSeal:
+    case Kind::kSendVote:
+    case Kind::kSeeVote:
+    case Kind::kPrepareUpdate:
+    case Kind::kSendConfirm:
+    case Kind::kSeeConfirm:
+    case Kind::kBeginApply:
+      broken = DoInStep(action.kind, rank, index);
       break;
     case Kind::kEndApply:
       broken = EndApply(rank, index);
@@ -141,7 +191,7 @@ std::string CommitWorld::Do(const Action& action) {
       Die(index);
       break;
     case Kind::kReturn:
-      rank = Rank{};
+      rank = NewRank();
       changed_ = true;
       break;
     case Kind::kPartition:
@@ -163,7 +213,6 @@ std::string CommitWorld::Do(const Action& action) {
       RestartOperator();
       break;
   }
-  if (!status.ok()) return std::string(status.message());
   return broken.empty() ? CheckVersions() : broken;
 }
 
@@ -214,9 +263,9 @@ std::string CommitWorld::Deliver(Rank& rank, int index) {
     return Restore(rank, index, order);
   }
   if (!rank.machine.Prepare(order.round).ok()) return "";
-  rank.in_round = rank.stepping = false;
+  rank.in_round = rank.stepping = rank.arrived = rank.waiting = false;
   if (Same(order.round, id_) && phase_ == Phase::kPreparing) {
-    positions_.emplace_back(index, rank.machine.Position());
+    positions_.emplace_back(index, PositionOf(rank));
   }
   return "";
 }
@@ -229,16 +278,18 @@ std::string CommitWorld::Restore(Rank& rank, int index, const Order& order) {
   rank.resume = order.go;
   switch (plan->action) {
     case RestorePlan::Action::kKeep:
-      return Enter(rank, index);
+      return Arrive(rank, index);
     case RestorePlan::Action::kApplyRelay:
       return "";
     case RestorePlan::Action::kReceive:
       rank.weights.clear();
       rank.sealed_weights.clear();
+      rank.waiting = true;
       return "";
     case RestorePlan::Action::kInitialize:
       rank.weights.clear();
       rank.sealed_weights.clear();
+      rank.slice = WantedSlice(*Find(order.round), index);
       if (!rank.machine.Restored().ok()) return "could not initialise";
       return Enter(rank, index);
     case RestorePlan::Action::kLoad:
@@ -253,17 +304,6 @@ std::string CommitWorld::Enter(Rank& rank, int index) {
   return "";
 }
 
-std::string CommitWorld::Receive(Rank& rank, int index) {
-  const Collectives* round = Find(rank.machine.round());
-  const Rank& donor = ranks_[static_cast<size_t>(round->members[rank.resume->donor()])];
-  rank.weights = donor.weights;
-  if (absl::Status status = rank.machine.Restored(); !status.ok()) {
-    return std::string(status.message());
-  }
-  if (donor.stepping) return "the donor went on before all had received";
-  return Enter(rank, index);
-}
-
 std::string CommitWorld::EndApply(Rank& rank, int index) {
   if (absl::Status status = rank.machine.EndApply(); !status.ok()) {
     return std::string(status.message());
@@ -275,8 +315,11 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
     return absl::StrCat("gradients of ", Text(rank.sealed_weights), "applied to ",
                         Text(rank.weights));
   }
+  if (kind_.confirms && rank.prepared_weights != rank.sealed_weights) {
+    return absl::StrCat(Text(rank.sealed_weights), "applied, and not prepared");
+  }
   rank.weights = std::exchange(rank.sealed_weights, {});
-  if (!rank.in_round) return Enter(rank, index);
+  if (!rank.in_round) return Arrive(rank, index);
   // A step is committed once all members of the operator's round have reported it as applied.
   auto it = std::find_if(applied_by_.begin(), applied_by_.end(),
                          [&](const auto& entry) { return entry.first == rank.weights; });
@@ -328,7 +371,7 @@ std::string CommitWorld::SendGo() {
     positions_.clear();
     // Ranks that are not members count as dead from here on.
     for (Committed& committed : committed_) committed.holders &= Mask(members_);
-    std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
+    std::erase_if(committed_, [&](const Committed& c) { return !Cover(c.holders); });
   }
   ranks_[members_[go_sent_++]].orders.push_back({id_, members_, resume_});
   return "";
@@ -351,11 +394,11 @@ void CommitWorld::RestartOperator() {
 }
 
 void CommitWorld::Die(int index) {
-  ranks_[index] = Rank{};
+  ranks_[index] = NewRank();
   ranks_[index].alive = false;
   changed_ = true;
   for (Committed& committed : committed_) committed.holders &= ~(1u << index);
-  std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
+  std::erase_if(committed_, [&](const Committed& c) { return !Cover(c.holders); });
 }
 
 }  // namespace muster

@@ -10,6 +10,7 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/commit_machine.h"
+#include "trainer/parallel/slices.h"
 
 namespace muster {
 
@@ -21,17 +22,25 @@ struct Trouble {
   int extra_rounds = 0;  // opened although nothing is wrong
 };
 
+// The kind of job that is modelled.
+struct JobKind {
+  int shard = 1;          // ranks that divide the state, as in spec.trainer.parallelism
+  bool confirms = false;  // the optimizer prepares its update, and the ranks confirm it
+};
+
 // A small model of a job: ranks with the real CommitMachine, an operator with the real
 // DecideResume, and messages and collectives that take any time. Weights are modelled by the
-// history of updates that made them. A CommitWorld is a value: Actions() lists what may happen
-// next; Do() performs one action and returns the promise that it broke, if any.
+// history of updates that made them; where ranks divide them, each holds a slice of all. A
+// CommitWorld is a value: Actions() lists what may happen next; Do() performs one action and
+// returns the promise that it broke, if any.
 class CommitWorld {
  public:
   using Decider = v1alpha1::ResumePoint (*)(const std::vector<v1alpha1::RankPosition>& positions,
                                             int64_t round);
   // `decide` is the operator's decision. Tests pass wrong ones to show that broken promises are
   // noticed.
-  CommitWorld(int ranks, int steps, const Trouble& trouble, Decider decide = &Decide);
+  CommitWorld(int ranks, int steps, const Trouble& trouble, const JobKind& kind = {},
+              Decider decide = &Decide);
 
   static v1alpha1::ResumePoint Decide(const std::vector<v1alpha1::RankPosition>& positions,
                                       int64_t round);
@@ -39,11 +48,14 @@ class CommitWorld {
   // An action is a kind and the rank it concerns (0 where it concerns none).
   enum class Kind {
     kDeliver,    // the rank reads its next order
-    kReceive,    // the donor's state arrives
+    kReceive,    // what this rank needs of others' slices arrives
     kBeginStep,  // computes, and contributes its gradients to the reduction
     kSeal,       // the reduction completes on this rank
     kSendVote,
     kSeeVote,  // the vote completes on this rank
+    kPrepareUpdate,
+    kSendConfirm,
+    kSeeConfirm,  // the confirmation completes on this rank
     kBeginApply,
     kEndApply,
     kDie,
@@ -85,6 +97,10 @@ class CommitWorld {
     trainer::CommitMachine machine;
     std::shared_ptr<const v1alpha1::ResumePoint> resume;
     History weights, sealed_weights;
+    History prepared_weights;   // what the prepared update leads to
+    trainer::Shard slice;       // what it holds of `weights`
+    bool arrived = false;       // has the resume point's version of its slice, and sends of it
+    bool waiting = false;       // for parts of its slice in this round
     bool in_round = false;      // restored in machine.round()
     bool stepping = false;      // saw that all ranks of the round have restored
     std::vector<Order> orders;  // sent and not yet delivered
@@ -104,8 +120,20 @@ class CommitWorld {
   enum class Phase { kIdle, kPreparing, kGoing };
 
   bool CanDo(const Action& action) const;
+  std::string DoInStep(Kind kind, Rank& rank, int index);
   std::string Deliver(Rank& rank, int index);
   std::string Restore(Rank& rank, int index, const Order& order);
+  std::string Arrive(Rank& rank, int index);
+  // Returns the parts of its new slice that a rank gets from others, and whether they are all.
+  struct Needs {
+    std::vector<int> donors;
+    bool complete = true;
+  };
+  Needs NeedsOf(const Rank& rank, int index) const;
+  trainer::Shard WantedSlice(const Collectives& round, int index) const;
+  v1alpha1::RankPosition PositionOf(const Rank& rank) const;
+  // Returns true if the slices of these ranks, a bit mask, cover all.
+  bool Cover(uint32_t ranks) const;
   std::string Enter(Rank& rank, int index);
   std::string Receive(Rank& rank, int index);
   std::string EndApply(Rank& rank, int index);
@@ -126,7 +154,10 @@ class CommitWorld {
   std::string CheckVersions() const;
   std::string Commit(const History& weights, uint32_t holders);
 
+  Rank NewRank() const;
+
   const int steps_;
+  const JobKind kind_;
   const Decider decide_;
   Trouble left_;
   std::vector<Rank> ranks_;

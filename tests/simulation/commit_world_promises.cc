@@ -54,7 +54,7 @@ std::string CommitWorld::Commit(const History& weights, uint32_t holders) {
   std::erase_if(committed_, [&](const Committed& c) {
     return IsPrefix(c.weights, weights) && (c.holders & ~holders) == 0;
   });
-  if (!weights.empty() && holders != 0) committed_.push_back({weights, holders});
+  if (!weights.empty() && Cover(holders)) committed_.push_back({weights, holders});
   return "";
 }
 
@@ -81,6 +81,7 @@ std::string CommitWorld::CheckEnd() const {
       return absl::StrCat("stuck: rank ", r, " ended at ", Text(rank.weights));
     }
     if (rank.weights != ranks_[0].weights) return "ranks ended with different weights";
+    if (!Cover((1u << ranks_.size()) - 1)) return "a part of the weights is nobody's";
   }
   return "";
 }
@@ -98,7 +99,9 @@ std::string CommitWorld::Key() const {
     key += text;
   };
   for (const Rank& rank : ranks_) {
-    add(rank.alive | rank.heard << 1 | rank.in_round << 2 | rank.stepping << 3);
+    add(rank.alive | rank.heard << 1 | rank.in_round << 2 | rank.stepping << 3 | rank.arrived << 4 |
+        rank.waiting << 5);
+    add(rank.slice.index | rank.slice.count << 3);
     add(static_cast<int>(rank.machine.state()));
     add(rank.machine.round().round());
     add(rank.machine.next().attempt());
@@ -108,6 +111,7 @@ std::string CommitWorld::Key() const {
     add_resume(rank.resume);
     add_history(rank.weights);
     add_history(rank.sealed_weights);
+    add_history(rank.prepared_weights);
     add(static_cast<int64_t>(rank.orders.size()));
     for (const Order& order : rank.orders) {
       add(order.round.round() << 1 | (order.go != nullptr));

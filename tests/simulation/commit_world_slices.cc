@@ -1,0 +1,117 @@
+// The division of the weights among ranks in the model of a job.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/core/slice_span.h"
+#include "planner/layout.h"
+#include "tests/simulation/commit_world.h"
+
+namespace muster {
+namespace {
+
+using trainer::CommitMachine;
+using trainer::Shard;
+using trainer::SliceMove;
+using trainer::TreeNode;
+
+// Every division among up to four ranks cuts a unit of so many chunks evenly.
+constexpr int64_t kChunks = 12;
+
+v1alpha1::StateSlice ToProto(const Shard& shard) {
+  v1alpha1::StateSlice slice;
+  if (shard.whole()) return slice;
+  slice.set_shard(shard.index);
+  slice.set_shards(shard.count);
+  return slice;
+}
+
+}  // namespace
+
+v1alpha1::RankPosition CommitWorld::PositionOf(const Rank& rank) const {
+  v1alpha1::RankPosition position = rank.machine.Position();
+  if (!rank.slice.whole()) *position.mutable_slice() = ToProto(rank.slice);
+  return position;
+}
+
+Shard CommitWorld::WantedSlice(const Collectives& round, int index) const {
+  v1alpha1::ParallelismSpec parallelism;
+  parallelism.set_zero(kind_.shard > 1 ? 1 : 0);
+  parallelism.set_shard(kind_.shard);
+  const int count =
+      planner::LayOutRanks(parallelism, static_cast<int>(round.members.size())).shard();
+  const auto place = std::find(round.members.begin(), round.members.end(), index);
+  return {static_cast<int>(place - round.members.begin()) % count, count};
+}
+
+bool CommitWorld::Cover(uint32_t ranks) const {
+  std::vector<control::SliceSpan> spans;
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks >> r & 1) spans.push_back(control::SpanOf(ToProto(ranks_[r].slice)));
+  }
+  return !control::FirstGap(std::move(spans)).has_value();
+}
+
+CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
+  const Collectives& round = *Find(rank.machine.round());
+  const v1alpha1::ResumePoint& resume = *rank.resume;
+  std::vector<std::optional<Shard>> held(round.members.size(), Shard{});
+  std::vector<Shard> wanted;
+  for (size_t place = 0; place < round.members.size(); ++place) {
+    wanted.push_back(WantedSlice(round, round.members[place]));
+    if (static_cast<int>(place) >= resume.slices_size()) continue;
+    const v1alpha1::StateSlice& slice = resume.slices(static_cast<int>(place));
+    held[place] = Shard{slice.shard(), std::max(1, slice.shards())};
+  }
+  for (const int receiver : resume.receivers()) held[static_cast<size_t>(receiver)].reset();
+  std::vector<int64_t> sent(round.members.size());
+  Needs needs;
+  const TreeNode slice = trainer::SliceOf(kChunks, WantedSlice(round, index));
+  int64_t got = 0;
+  for (const SliceMove& move : trainer::PlanMoves(kChunks, held, wanted, sent)) {
+    if (round.members[static_cast<size_t>(move.to)] != index) continue;
+    needs.donors.push_back(round.members[static_cast<size_t>(move.from)]);
+    got += move.chunks.leaves();
+  }
+  const auto place = std::find(round.members.begin(), round.members.end(), index);
+  if (const auto& own = held[static_cast<size_t>(place - round.members.begin())]) {
+    const TreeNode had = trainer::SliceOf(kChunks, *own);
+    got += std::max<int64_t>(0, std::min(had.end, slice.end) - std::max(had.begin, slice.begin));
+  }
+  needs.complete = got == slice.leaves();
+  return needs;
+}
+
+// Called when the rank has the resume point's version of its old slice.
+std::string CommitWorld::Arrive(Rank& rank, int index) {
+  rank.arrived = true;
+  const Shard wanted = WantedSlice(*Find(rank.machine.round()), index);
+  if (rank.slice == wanted) return Enter(rank, index);
+  rank.waiting = true;
+  return "";
+}
+
+std::string CommitWorld::Receive(Rank& rank, int index) {
+  const Needs needs = NeedsOf(rank, index);
+  if (!needs.complete) return "a rank goes on without a part of its slice";
+  const bool restores = rank.machine.state() == CommitMachine::State::kRestoring;
+  for (const int donor : needs.donors) {
+    const Rank& other = ranks_[static_cast<size_t>(donor)];
+    if (other.stepping) return "the donor went on before all had received";
+    if (restores && rank.weights.empty()) rank.weights = other.weights;
+    if (rank.weights != other.weights) return "a rank puts its slice together of two versions";
+  }
+  rank.waiting = false;
+  rank.slice = WantedSlice(*Find(rank.machine.round()), index);
+  if (!restores) {
+    rank.machine.DropSealed();
+    rank.sealed_weights.clear();
+  } else if (absl::Status status = rank.machine.Restored(); !status.ok()) {
+    return std::string(status.message());
+  }
+  return Enter(rank, index);
+}
+
+}  // namespace muster

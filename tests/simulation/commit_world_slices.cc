@@ -8,6 +8,7 @@
 #include "operator/core/slice_span.h"
 #include "planner/layout.h"
 #include "tests/simulation/commit_world.h"
+#include "trainer/commit/held_shards.h"
 
 namespace muster {
 namespace {
@@ -56,16 +57,10 @@ bool CommitWorld::Cover(uint32_t ranks) const {
 
 CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
   const Collectives& round = *Find(rank.machine.round());
-  const v1alpha1::ResumePoint& resume = *rank.resume;
-  std::vector<std::optional<Shard>> held(round.members.size(), Shard{});
+  const std::vector<std::optional<Shard>> held =
+      trainer::HeldShards(*rank.resume, static_cast<int>(round.members.size()));
   std::vector<Shard> wanted;
-  for (size_t place = 0; place < round.members.size(); ++place) {
-    wanted.push_back(WantedSlice(round, round.members[place]));
-    if (static_cast<int>(place) >= resume.slices_size()) continue;
-    const v1alpha1::StateSlice& slice = resume.slices(static_cast<int>(place));
-    held[place] = Shard{slice.shard(), std::max(1, slice.shards())};
-  }
-  for (const int receiver : resume.receivers()) held[static_cast<size_t>(receiver)].reset();
+  for (const int member : round.members) wanted.push_back(WantedSlice(round, member));
   std::vector<int64_t> sent(round.members.size());
   Needs needs;
   const TreeNode slice = trainer::SliceOf(kChunks, WantedSlice(round, index));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "trainer/commit/equal_numbers.h"
 #include "trainer/commit/version.h"
 #include "trainer/parallel/sum_tree.h"
 
@@ -15,16 +16,7 @@ constexpr size_t kVersion = 5;     // the step, its square, the attempt, its squ
 constexpr size_t kTrajectory = 9;  // and its square
 constexpr size_t kHeader = 11;
 
-// Keeps numbers so small that the squares of 2 million ranks add up exactly. Steps 65,536 apart
-// look the same.
-double Residue(int64_t number) { return static_cast<double>(number % 65536); }
-
 int64_t Shortened(uint64_t trajectory) { return static_cast<int64_t>(trajectory % 65536); }
-
-bool AllEqual(std::span<const double> sums, int64_t number, double ranks) {
-  const double residue = Residue(number);
-  return sums[0] == ranks * residue && sums[1] == ranks * residue * residue;
-}
 
 // Returns the mean of the numbers that the other ranks sent in place of `number`.
 double MeanOfOthers(double sum, int64_t number, double ranks) {

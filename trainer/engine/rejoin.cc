@@ -11,8 +11,10 @@
 #include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/commit/held_shards.h"
 #include "trainer/commit/version.h"
 #include "trainer/engine/slice_gather.h"
+#include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -44,17 +46,6 @@ absl::Status ReceivePosition(const v1alpha1::Version& version, int from, Communi
   }
   state.set_counts({.updates = p[2], .samples = p[3], .skipped = {.in_row = p[4], .total = p[5]}});
   return absl::OkStatus();
-}
-
-// Returns what each rank of the new round holds of the resume point's version.
-std::vector<std::optional<Shard>> HeldShards(const v1alpha1::ResumePoint& resume, int ranks) {
-  std::vector<std::optional<Shard>> held(static_cast<size_t>(ranks), Shard{});
-  for (int rank = 0; rank < std::min(ranks, resume.slices_size()); ++rank) {
-    const v1alpha1::StateSlice& slice = resume.slices(rank);
-    held[static_cast<size_t>(rank)] = Shard{slice.shard(), std::max(1, slice.shards())};
-  }
-  for (const int receiver : resume.receivers()) held[static_cast<size_t>(receiver)].reset();
-  return held;
 }
 
 // Moves this rank's pieces of one unit: values, and optimizer state from the present optimizer to
@@ -99,8 +90,7 @@ class UnitTransfer {
  private:
   // Returns the chunks of `run` from a tensor that begins at those of `slice`.
   static at::Tensor Part(const at::Tensor& tensor, const TreeNode& slice, const TreeNode& run) {
-    return tensor.narrow(0, (run.begin - slice.begin) * kChunkElements,
-                         run.leaves() * kChunkElements);
+    return ChunksOf(tensor, {run.begin - slice.begin, run.end - slice.begin});
   }
   template <typename Do>
   void Issue(const TreeNode& run, const std::vector<at::Tensor>& optimizer, const TreeNode& slice,
@@ -171,13 +161,11 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
 
 absl::Status GatherValues(Communicator& group, TrainingState& state) {
   SliceGather gather(group);
+  absl::Status status;
   for (const Unit& unit : state.units()) {
-    const absl::Status status = gather.Start(unit.values(), unit.layout().name);
-    if (status.ok()) continue;
-    group.Abort("the gathering of the values broke off");
-    return status;
+    if (status.ok()) status = gather.Start(unit.values(), unit.layout().name);
   }
-  const absl::Status status = gather.Finish();
+  if (status.ok()) status = gather.Finish();
   if (!status.ok()) group.Abort("the gathering of the values broke off");
   return status;
 }

@@ -4,6 +4,7 @@
 #include "ATen/ops/empty.h"
 #include "base/status_macros.h"
 #include "trainer/engine/gradient_reducer.h"
+#include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -68,8 +69,7 @@ class ShardedReducer final : public GradientReducer {
     const TreeNode slice = SliceOfRank(exchange.unit, shard_.rank());
     if (slice.leaves() == 0) return absl::OkStatus();
     const Unit& unit = units_[static_cast<size_t>(exchange.unit)];
-    at::Tensor sum =
-        unit.gradients().narrow(0, slice.begin * kChunkElements, slice.leaves() * kChunkElements);
+    at::Tensor sum = ChunksOf(unit.gradients(), slice);
     sum.zero_();
     for (int r = 0; r < shard_.size(); ++r) {
       sum.add_(exchange.received.narrow(0, r * sum.numel(), sum.numel()));

@@ -5,6 +5,7 @@
 
 #include "ATen/ops/zeros.h"
 #include "base/status_macros.h"
+#include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -15,8 +16,7 @@ constexpr size_t kMostUnderWay = 2;
 
 // Returns a rank's slice of `flat`.
 at::Tensor SliceOfRank(const at::Tensor& flat, int rank, int ranks) {
-  const TreeNode run = SliceOf(flat.numel() / kChunkElements, {rank, ranks});
-  return flat.narrow(0, run.begin * kChunkElements, run.leaves() * kChunkElements);
+  return ChunksOf(flat, SliceOf(flat.numel() / kChunkElements, {rank, ranks}));
 }
 
 }  // namespace

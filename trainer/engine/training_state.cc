@@ -11,30 +11,20 @@
 #include "base/status_macros.h"
 #include "c10/core/GradMode.h"
 #include "trainer/engine/torch_errors.h"
+#include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 namespace {
 
-// A run of a unit's elements.
-struct Elements {
-  int64_t begin = 0;
-  int64_t size = 0;
-};
-
-Elements ElementsOf(const Unit& unit, const Shard& shard) {
-  const TreeNode slice = SliceOf(unit.layout().chunks(), shard);
-  return {slice.begin * kChunkElements, slice.leaves() * kChunkElements};
-}
-
 std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units, const Shard& shard) {
   std::vector<OptimizerUnit> out;
   for (const Unit& unit : units) {
-    const Elements slice = ElementsOf(unit, shard);
-    const int64_t decay = unit.layout().decay_elements - slice.begin;
-    out.push_back({unit.values().narrow(0, slice.begin, slice.size),
-                   unit.gradients().narrow(0, slice.begin, slice.size),
-                   std::clamp(decay, int64_t{0}, slice.size)});
+    const TreeNode slice = SliceOf(unit.layout().chunks(), shard);
+    const at::Tensor values = ChunksOf(unit.values(), slice);
+    const int64_t decay = unit.layout().decay_elements - slice.begin * kChunkElements;
+    out.push_back({values, ChunksOf(unit.gradients(), slice),
+                   std::clamp(decay, int64_t{0}, values.numel())});
   }
   return out;
 }
@@ -76,8 +66,7 @@ TreeNode TrainingState::Slice(int unit) const {
 }
 
 at::Tensor TrainingState::SliceOfFlat(int unit, const at::Tensor& flat) const {
-  const Elements slice = ElementsOf(units_[static_cast<size_t>(unit)], shard_);
-  return flat.narrow(0, slice.begin, slice.size);
+  return ChunksOf(flat, Slice(unit));
 }
 
 std::unique_ptr<Optimizer> TrainingState::MakeOptimizerOf(const Shard& shard) const {
@@ -222,15 +211,15 @@ std::vector<TensorPart> TrainingState::OptimizerParts() const {
   std::vector<TensorPart> out;
   for (size_t u = 0; u < units_.size(); ++u) {
     const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
-    const Elements slice = ElementsOf(units_[u], shard_);
+    const TreeNode slice = Slice(static_cast<int>(u));
+    const int64_t first = slice.begin * kChunkElements, last = slice.end * kChunkElements;
     for (const UnitTensor& tensor : units_[u].layout().tensors) {
-      const int64_t last = slice.begin + slice.size;
-      const int64_t begin = std::clamp(tensor.offset, slice.begin, last);
-      const int64_t end = std::clamp(tensor.offset + tensor.size, slice.begin, last);
+      const int64_t begin = std::clamp(tensor.offset, first, last);
+      const int64_t end = std::clamp(tensor.offset + tensor.size, first, last);
       for (size_t i = 0; i < state.size(); ++i) {
         out.push_back({absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i]),
                        tensor.spec.shape, begin < end ? begin - tensor.offset : 0,
-                       state[i].narrow(0, begin - slice.begin, end - begin)});
+                       state[i].narrow(0, begin - first, end - begin)});
       }
     }
   }

@@ -1,0 +1,50 @@
+#include "trainer/engine/chunk_share.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "trainer/parallel/chunk_sums.h"
+#include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/sum_tree.h"
+#include "trainer/parallel/unit.h"
+
+namespace muster::trainer {
+namespace {
+
+void SumChunks(const Unit& unit, const TreeNode& run, int64_t first_of_unit, SummedChunks& out) {
+  const at::Tensor part = ChunksOf(unit.gradients(), run);
+  const auto size = static_cast<size_t>(part.numel());
+  const size_t before = out.squares.size();
+  out.squares.resize(before + static_cast<size_t>(run.leaves()));
+  const std::span<double> into = std::span(out.squares).subspan(before);
+  if (part.scalar_type() == at::kDouble) {
+    ChunkSquares(std::span(part.const_data_ptr<double>(), size), into);
+  } else {
+    ChunkSquares(std::span(part.const_data_ptr<float>(), size), into);
+  }
+  for (int64_t c = run.begin; c < run.end; ++c) out.chunks.push_back(first_of_unit + c);
+}
+
+}  // namespace
+
+SummedChunks SumOwnChunks(const TrainingState& state, int copy, int copies) {
+  const std::vector<Unit>& units = state.units();
+  int64_t held = 0;
+  for (size_t u = 0; u < units.size(); ++u) held += state.Slice(static_cast<int>(u)).leaves();
+  const TreeNode mine = RankRange(held, copy, copies);
+  SummedChunks out;
+  int64_t first_held = 0, first_of_unit = 0;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const TreeNode slice = state.Slice(static_cast<int>(u));
+    const TreeNode run = {
+        slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
+        slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};
+    if (run.leaves() > 0) SumChunks(units[u], run, first_of_unit, out);
+    first_held += slice.leaves();
+    first_of_unit += units[u].layout().chunks();
+  }
+  return out;
+}
+
+}  // namespace muster::trainer

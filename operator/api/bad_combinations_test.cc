@@ -106,7 +106,7 @@ const ManifestCase kContradictions[] = {
      "workers.count times the ranks of each worker (here 3 and 2 ranks: 2 would do)\n"},
     {"ShardWithoutZero", "{name: adamw}", "{name: adamw}\n    parallelism: {shard: 2}",
      "job.yaml:11: spec.trainer.parallelism.shard: says how many ranks divide the state, which "
-     "zero: 0 does not divide: set zero to 1\n"},
+     "zero: 0 does not divide: set zero to 1, 2 or 3\n"},
     {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
      "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
      "workers.gpus out, or give the template a command that uses the GPUs\n"},

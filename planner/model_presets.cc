@@ -253,8 +253,9 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
   const int64_t tokens = int64_t{micro_batch} * sequence;
 
   MemoryEstimate memory;
-  // BF16 computes from a copy of the FP32 master weights.
-  memory.parameters = p * (element + (precision == Precision::kBf16 ? 2 : 0));
+  // In BF16 a product is computed from a copy of its weights, of which the head's is the largest.
+  const int64_t cast = precision == Precision::kBf16 ? int64_t{shape.vocabulary} * shape.width : 0;
+  memory.parameters = p * element + 2 * cast;
   // The reduced gradient stays sealed until every unit carries the step; each rank's own
   // contribution is overwritten by the reduction.
   memory.gradients = p * element;
@@ -275,6 +276,30 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
   memory.logits = tokens * shape.vocabulary * (compute + 2 * element);
   memory.checkpoint_copy = p * element * (1 + moments);
   memory.fixed = kFixedBytes;
+  return memory;
+}
+
+MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape, int zero,
+                            int shards) {
+  if (zero == 0 || shards <= 1) return whole;
+  const auto share = [&](int64_t bytes) { return (bytes + shards - 1) / shards; };
+  const int64_t p = ParameterCount(shape), embedding = int64_t{shape.vocabulary} * shape.width;
+  const int64_t blocks = p - embedding * (shape.tied_head ? 1 : 2);
+  const int64_t block = (blocks + shape.layers - 1) / shape.layers;
+  // Returns the share of `bytes`, with the embedding and so many blocks of it as a whole.
+  const auto share_and = [&](int64_t bytes, int64_t whole_blocks) {
+    const int64_t in_use = bytes / p * (embedding + whole_blocks * block);
+    return std::min(bytes, share(bytes) + in_use);
+  };
+  MemoryEstimate memory = whole;
+  memory.optimizer = share(whole.optimizer);
+  memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
+  // A block's gradient is computed while two others are sent and received.
+  if (zero >= 2) memory.gradients = share_and(whole.gradients, 5);
+  if (zero >= 3) {
+    memory.parameters = share_and(whole.parameters, 2);
+    memory.checkpoint_copy = share(whole.checkpoint_copy);
+  }
   return memory;
 }
 

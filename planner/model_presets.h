@@ -59,6 +59,12 @@ struct MemoryEstimate {
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer);
 
+// Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
+// (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients
+// and values the rank also has those of the blocks that are in use as a whole.
+MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape, int zero,
+                            int shards);
+
 // Returns EstimateMemory(...).Total().
 int64_t MemoryBytes(const ModelShape& shape, Precision precision, int32_t micro_batch,
                     int32_t sequence, OptimizerKind optimizer);

@@ -209,5 +209,29 @@ TEST(ParseNames, AcceptTheNamesOfTheApi) {
   EXPECT_FALSE(ParseOptimizer("lamb", 0).ok());
 }
 
+TEST(DivideMemoryTest, EachStageDividesMoreOfTheState) {
+  const ModelShape shape = CompleteShape(
+      {.layers = 24, .heads = 16, .width = 1024, .positions = 1024, .vocabulary = 50'304});
+  const int64_t p = ParameterCount(shape);
+  const MemoryEstimate whole =
+      EstimateMemory(shape, Precision::kFp32, 1, 1024, OptimizerKind::kAdamW);
+  EXPECT_EQ(DivideMemory(whole, shape, 0, 8).Total(), whole.Total());
+  EXPECT_EQ(DivideMemory(whole, shape, 3, 1).Total(), whole.Total());
+  const MemoryEstimate one = DivideMemory(whole, shape, 1, 8);
+  EXPECT_EQ(one.optimizer, p);
+  EXPECT_EQ(one.checkpoint_copy, 4 * p + p);
+  EXPECT_EQ(one.gradients, 4 * p);
+  const MemoryEstimate two = DivideMemory(whole, shape, 2, 8);
+  EXPECT_EQ(two.parameters, 4 * p);
+  EXPECT_GT(two.gradients, p / 2);
+  EXPECT_LT(two.gradients, 2 * p);
+  const MemoryEstimate three = DivideMemory(whole, shape, 3, 8);
+  EXPECT_LT(three.parameters, 2 * p);
+  EXPECT_EQ(three.checkpoint_copy, (12 * p + 7) / 8);
+  EXPECT_EQ(three.activations, whole.activations);
+  // What is in use at once is never more than all.
+  EXPECT_LE(DivideMemory(whole, shape, 3, 2).gradients, whole.gradients);
+}
+
 }  // namespace
 }  // namespace muster::planner

@@ -1,7 +1,7 @@
 """usage: peer_step.py CONFIG_JSON RANK WORLD STORE
 
-The peer of the step benchmark: GPT-2 training steps in PyTorch eager, data parallel with DDP over gloo
-when WORLD > 1. For each line on stdin it runs one step on random tokens and prints its seconds.
+The peer of the step benchmark: GPT-2 training steps in PyTorch eager, data parallel over gloo when WORLD > 1: with
+DDP, or with FSDP2 (fully_shard of each layer), as the config's `peer` says. For each line on stdin it runs one step on random tokens and prints its seconds.
 """
 import json
 import pathlib
@@ -14,6 +14,18 @@ import torch  # noqa: E402
 import gpt2_reference as reference  # noqa: E402
 
 
+def parallel(model, peer, world):
+    if peer == "DDP":
+        return torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (world,))
+    for layer in model.transformer["h"]:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 def main():
     config, rank, world, store = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(1)
@@ -23,7 +35,7 @@ def main():
     trained = model
     if world > 1:
         torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-        trained = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+        trained = parallel(model, config["peer"], world)
     optimizer = torch.optim.AdamW(reference.parameter_groups(model, 0.1), lr=3e-4, betas=(0.9, 0.95), fused=True)
     micro_batches = config["globalBatch"] // config["microBatch"] // world
     size = (micro_batches, config["microBatch"], config["sequence"] + 1)
@@ -34,7 +46,7 @@ def main():
         optimizer.zero_grad(set_to_none=True)
         for i in range(micro_batches):
             last = i == micro_batches - 1
-            if world > 1:
+            if world > 1 and config["peer"] == "DDP":
                 trained.require_backward_grad_sync = last
             (trained(tokens[i, :, :-1], tokens[i, :, 1:].contiguous()) / micro_batches).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -1,7 +1,8 @@
-"""usage: step.py STEP_SERVER [RANKS]
+"""usage: step.py STEP_SERVER [RANKS [ZERO]]
 
 Compares the step time of muster's engine with PyTorch eager (RANKS 1) or DDP over gloo (RANKS 2): the two take steps in
-turn, in separate processes, one thread per rank, and the ratio is the median over the pairs.
+turn, in separate processes, one thread per rank, and the ratio is the median over the pairs. With ZERO, muster's ranks
+divide the state as that stage says, and FSDP2 is a second peer.
 """
 import json
 import os
@@ -47,26 +48,49 @@ def environment():
     return env
 
 
+def measure(server, world, zero, peer, model):
+    """The times of interleaved pairs of steps, (ours, the peer's)."""
+    _, shape, batch, sequence, pairs = model
+    config = dict(shape=shape, globalBatch=batch * world, microBatch=batch, sequence=sequence, zero=zero, peer=peer)
+    text = json.dumps(config)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = Side([[server, text, str(r), str(world), f"{folder}/ours"] for r in range(world)], environment())
+        command = [sys.executable, f"{HERE}/peer_step.py", text]
+        theirs = Side([command + [str(r), str(world), f"{folder}/peer"] for r in range(world)], environment())
+        for _ in range(3):
+            ours.step(), theirs.step()
+        times = [(ours.step(), theirs.step()) for _ in range(pairs)]
+        ours.close(), theirs.close()
+    return times
+
+
+def unfit(ratios, load):
+    """Why a row must not be published; empty if it may."""
+    spread = ratios[-len(ratios) // 10 - 1] - ratios[len(ratios) // 10]
+    reasons = [f"the load was {load:.2f} before"] if load > 0.5 else []
+    if spread > 0.2 * statistics.median(ratios):
+        reasons.append("the percentiles are wider than 20 %")
+    return f"   NOT FOR PUBLICATION: {', '.join(reasons)}" if reasons else ""
+
+
 def main():
+    load = os.getloadavg()[0]
     server, world = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    print(f"step time, {world} rank(s), FP32, one thread per rank, AdamW, clipping at 1.0; medians of interleaved pairs")
-    print(f"{'model':10} {'pairs':>5} {'muster':>10} {'PyTorch':>10} {'ratio':>7}   10th..90th percentile of the ratio")
-    for name, shape, batch, sequence, pairs in MODELS:
-        config = json.dumps(dict(shape=shape, globalBatch=batch * world, microBatch=batch, sequence=sequence))
-        with tempfile.TemporaryDirectory() as folder:
-            ours = Side([[server, config, str(r), str(world), f"{folder}/ours"] for r in range(world)], environment())
-            peer_command = [sys.executable, f"{HERE}/peer_step.py", config]
-            peer = Side([peer_command + [str(r), str(world), f"{folder}/peer"] for r in range(world)], environment())
-            for _ in range(3):
-                ours.step(), peer.step()
-            times = [(ours.step(), peer.step()) for _ in range(pairs)]
-            ours.close(), peer.close()
-        ratios = sorted(a / b for a, b in times)
-        print(
-            f"{name:10} {pairs:5} {statistics.median(a for a, _ in times) * 1e3:7.1f} ms {statistics.median(b for _, b in times) * 1e3:7.1f} ms"
-            f" {statistics.median(ratios):7.3f}   {ratios[len(ratios) // 10]:.3f}..{ratios[-len(ratios) // 10 - 1]:.3f}",
-            flush=True,
-        )
+    zero = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    peers = ["DDP", "FSDP2"] if zero else ["DDP" if world > 1 else "eager"]
+    stage = f", ZeRO {zero}" if zero else ""
+    print(f"step time, {world} rank(s){stage}, FP32, one thread per rank, AdamW, clipping at 1.0; medians of interleaved pairs")
+    print(f"{'model':10} {'pairs':>5} {'muster':>10} {'PyTorch':>17} {'ratio':>7}   10th..90th percentile of the ratio")
+    for model in MODELS:
+        for peer in peers:
+            times = measure(server, world, zero, peer, model)
+            ratios = sorted(a / b for a, b in times)
+            print(
+                f"{model[0]:10} {len(times):5} {statistics.median(a for a, _ in times) * 1e3:7.1f} ms"
+                f" {peer:>6} {statistics.median(b for _, b in times) * 1e3:7.1f} ms"
+                f" {statistics.median(ratios):7.3f}   {ratios[len(ratios) // 10]:.3f}..{ratios[-len(ratios) // 10 - 1]:.3f}{unfit(ratios, load)}",
+                flush=True,
+            )
 
 
 main()

@@ -24,6 +24,7 @@
 #include "trainer/comm/round_store.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/round_groups.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
 
@@ -41,19 +42,33 @@ T OrDie(absl::StatusOr<T> value) {
 
 void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
-// Connects the ranks. Rank 0 serves the store and writes its endpoint to a file.
-std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& store_file,
-                                      std::unique_ptr<RoundStore>& store) {
-  GlooOptions options{.rank = rank, .size = world, .tag = "bench"};
-  const std::string file = store_file + ".endpoint";
-  if (rank == 0 && world > 1) {
-    store = OrDie(StartRoundStore());
-    OkOrDie(WriteFileAtomically(FileSystem(), file, store->endpoint()));
+// The groups of a round whose ranks divide one copy of the state, or none.
+class Groups {
+ public:
+  // Rank 0 serves the store and writes its endpoint to a file.
+  Groups(int rank, int world, bool divided, const std::string& store_file) {
+    const std::string file = store_file + ".endpoint";
+    if (rank == 0 && world > 1) {
+      store_ = OrDie(StartRoundStore());
+      OkOrDie(WriteFileAtomically(FileSystem(), file, store_->endpoint()));
+    }
+    while (world > 1 && !Exists(FileSystem(), file)) poll(nullptr, 0, 5);
+    const std::string store = world > 1 ? OrDie(ReadFile(FileSystem(), file)) : "";
+    world_ = Connect({.rank = rank, .size = world, .tag = "bench", .store = store});
+    if (!divided) return;
+    shard_ = Connect({.rank = rank, .size = world, .tag = "bench-shard", .store = store});
+    replicas_ = Connect({.rank = 0, .size = 1, .tag = "bench-replicas"});
   }
-  while (world > 1 && !Exists(FileSystem(), file)) poll(nullptr, 0, 5);
-  if (world > 1) options.store = OrDie(ReadFile(FileSystem(), file));
-  return OrDie(MakeGlooCommunicator(options));
-}
+  RoundGroups get() const { return {world_.get(), shard_.get(), replicas_.get()}; }
+
+ private:
+  static std::unique_ptr<Communicator> Connect(const GlooOptions& options) {
+    return OrDie(MakeGlooCommunicator(options));
+  }
+
+  std::unique_ptr<RoundStore> store_;
+  std::unique_ptr<Communicator> world_, shard_, replicas_;
+};
 
 void Serve(const Json& config, int rank, int world, const std::string& store) {
   const Json& shape = config.at("shape");
@@ -70,15 +85,17 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   options.micro_batch = config.at("microBatch");
   options.micro_batches = config.at("globalBatch").get<int64_t>() / options.micro_batch;
   options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 3e-4};
-  const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
+  const int zero = config.value("zero", 0);
+  options.divided = {.values = zero >= 3, .gradients = zero >= 2};
+  const Shard shard = zero > 0 ? Shard{rank, world} : Shard{};
+  const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, shard));
   state->InitializeFresh();
   RandomFeed feed(options, model.vocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
-  std::unique_ptr<RoundStore> round_store;
-  const auto communicator = Connect(rank, world, store, round_store);
-  OkOrDie(engine.BeginAlone(*communicator));
+  const Groups groups(rank, world, !shard.whole(), store);
+  OkOrDie(engine.BeginAlone(groups.get()));
   std::printf("ready\n");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {

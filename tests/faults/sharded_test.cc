@@ -106,5 +106,21 @@ TEST(ShardedTest, ASliceThatAnotherCopyHoldsIsSentAndNoStepIsLost) {
   EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
 }
 
+// Ranks that divide the weights, too, have no whole copy of them between steps.
+TEST(ShardedTest, DividedWeightsGoOnFromAnotherCopy) {
+  auto run = StartUntilStep(25, "divided-weights",
+                            {.steps = kSteps,
+                             .save_every = kSteps,
+                             .min_workers = 4,
+                             .workers = 4,
+                             .parallelism = "{zero: 3, shard: 2}"});
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 4u) << run->Output();
+  kill(trainers[2], SIGKILL);
+  ExpectUndividedState(*run);
+  EXPECT_GE(RoundOf(*run), 2) << run->Output();
+  EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -1,9 +1,10 @@
-// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO
 //
 // Trains a small model of the family without dropout for 50 steps on ranks that are threads, SHARD
-// of which divide one copy of the optimizer's state among themselves. Writes what parity.py needs
-// to repeat it: run.json, initial weights, every token, the gradients of the first and last step
-// before clipping, final weights, and their logits of the tokens after the first step's sequences.
+// of which divide one copy of the state among themselves as stage ZERO says. Writes what parity.py
+// needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
+// step before clipping, final weights, and their logits of the tokens after the first step's
+// sequences.
 
 #include <atomic>
 #include <cstdio>
@@ -28,6 +29,7 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_groups.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/training_state.h"
@@ -40,7 +42,7 @@ constexpr int64_t kSteps = 50, kVocabulary = 96, kBatch = 4, kSequence = 32;
 
 // A feed of sentences from a small seeded grammar, so that there is something to learn and no two
 // steps are alike. A step has the same kBatch sentences however many micro-batches they are cut
-// into.
+// into. Their ends have no labels, so that ranks have unequal numbers of valid tokens.
 class GrammarFeed final : public BatchFeed {
  public:
   explicit GrammarFeed(int64_t rows) : rows_(rows) {}
@@ -57,7 +59,9 @@ class GrammarFeed final : public BatchFeed {
         state = state * 6364136223846793005u + 1442695040888963407u;
         const auto choice = static_cast<int64_t>((state >> 60) % 3);
         token = (token * 7 + 11 + choice * choice) % kVocabulary;
-        batch.labels.mutable_data_ptr<int64_t>()[row * kSequence + i] = token;
+        const bool valid = i < kSequence - batch.samples.back() * 7 % 20;
+        batch.labels.mutable_data_ptr<int64_t>()[row * kSequence + i] =
+            valid ? token : kIgnoredLabel;
       }
     }
     return batch;
@@ -143,13 +147,33 @@ void WriteLogits(const std::string& folder, const TrainingState& state) {
   Write(Named(folder, "logits"), {{"logits", x[0]}});
 }
 
+// Writes the values, which all ranks of the shard group gather for it.
+void WriteValues(const std::string& folder, const std::string& file, const RoundGroups& groups,
+                 TrainingState& state) {
+  if (groups.shard != nullptr) OkOrDie(GatherValues(*groups.shard, state));
+  if (!folder.empty()) Write(Named(folder, file), state.Parameters());
+}
+
+// Writes the gradients of the mean loss over a step's valid tokens.
+void WriteGradients(const std::string& folder, int64_t step, const TrainingState& state) {
+  if (folder.empty()) return;
+  GrammarFeed feed(kBatch);
+  const MicroBatch batch = OrDie(feed.Training({.consumed = (step - 1) * kBatch}));
+  const double to_mean = static_cast<double>(state.options().nominal_tokens()) /
+                         static_cast<double>(CountValid(batch.labels));
+  std::vector<NamedTensor> gradients = state.Gradients();
+  for (NamedTensor& gradient : gradients) gradient.tensor = gradient.tensor.mul(to_mean);
+  Write(Named(folder, absl::StrCat("gradients-", step)), gradients);
+}
+
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
 Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options,
                 const RoundGroups& groups, const std::string& folder) {
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
   if (groups.shard != nullptr) state->Divide({groups.shard->rank(), groups.shard->size()});
   state->InitializeFresh();
-  if (!folder.empty()) Write(Named(folder, "initial"), state->Parameters());
+  WriteValues(folder, "initial", groups, *state);
+  for (const Unit& unit : state->units()) unit.ReleaseValues();
   GrammarFeed feed(options.micro_batch);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   const std::atomic<bool> interrupt = false;
@@ -159,14 +183,13 @@ Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options
   for (int64_t step = 1; step <= kSteps; ++step) {
     if (step == 1 || step == kSteps) {
       OkOrDie(engine.ComputeGradients());
-      const std::string name = absl::StrCat("gradients-", step);
-      if (!folder.empty()) Write(Named(folder, name), state->Gradients());
+      WriteGradients(folder, step, *state);
     }
     const StepOutcome outcome = OrDie(engine.Step({}));
     curve.losses.push_back(outcome.decision.loss());
     curve.norms.push_back(outcome.decision.gradient_norm());
   }
-  if (!folder.empty()) Write(Named(folder, "final"), state->Parameters());
+  WriteValues(folder, "final", groups, *state);
   if (!folder.empty()) WriteLogits(folder, *state);
   return curve;
 }
@@ -242,11 +265,12 @@ planner::ModelShape ShapeOf(const std::string& family) {
 }
 
 void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          const MeshShape& mesh, const std::string& family) {
+          const MeshShape& mesh, int zero, const std::string& family) {
   const planner::ModelShape model = ShapeOf(family);
   // The norm after its embedding makes BLOOM learn slowly at first.
   const double learning_rate = model.family == planner::ModelFamily::kBloom ? 1e-3 : 3e-4;
-  const TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
+  TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
+  options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   OkOrDie(FileSystem().MakeDirectories(folder));
   const Curve curve = Train(model, options, mesh, folder);
   WriteTokens(folder);
@@ -257,15 +281,17 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
 }  // namespace muster::trainer
 
 int main(int argc, char** argv) {
-  int ranks = 0, shard = 0;
-  if (argc != 7 || !absl::SimpleAtoi(argv[4], &ranks) || !absl::SimpleAtoi(argv[6], &shard) ||
-      ranks < 1 || shard < 1 || ranks % shard != 0) {
-    std::fprintf(stderr,
-                 "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD\n");
+  int ranks = 0, shard = 0, zero = 0;
+  if (argc != 8 || !absl::SimpleAtoi(argv[4], &ranks) || !absl::SimpleAtoi(argv[6], &shard) ||
+      !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 || shard < 1 || ranks % shard != 0 ||
+      zero < 0 || zero > 3) {
+    std::fprintf(
+        stderr,
+        "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3\n");
     return 2;
   }
   at::set_num_threads(1);
-  muster::trainer::Dump(argv[1], argv[2], argv[3], {.data = ranks / shard, .shard = shard},
+  muster::trainer::Dump(argv[1], argv[2], argv[3], {.data = ranks / shard, .shard = shard}, zero,
                         argv[5]);
   return 0;
 }

@@ -32,6 +32,7 @@ absl::StatusOr<Manifest> ReadSidecar(Files& files, const std::string& partial, i
 void JoinManifests(Manifest&& part, Manifest& into);
 
 // Formats Hugging Face's model.safetensors.index.json, which maps each model tensor to its file.
+// Returns an empty text if some tensor is in parts, because its readers know whole ones only.
 std::string FormatModelIndex(const Manifest& manifest);
 
 // Writes and syncs a document and adds its record.

@@ -307,7 +307,9 @@ absl::Status CheckpointWriter::Complete(Job& job) {
   }
   std::map<std::string, std::string> documents = job.snapshot.documents;
   documents["config.json"] = DumpJson(manifest.run.model, 2);
-  documents["model.safetensors.index.json"] = FormatModelIndex(manifest);
+  if (std::string index = FormatModelIndex(manifest); !index.empty()) {
+    documents["model.safetensors.index.json"] = std::move(index);
+  }
   for (const auto& [name, contents] : documents) {
     MUSTER_RETURN_IF_ERROR(WriteDocument(files_, job.partial, name, contents, manifest));
   }

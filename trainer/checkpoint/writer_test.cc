@@ -1,5 +1,7 @@
 #include "trainer/checkpoint/writer.h"
 
+#include <algorithm>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -62,6 +64,14 @@ TEST_F(WriterTest, ACheckpointOfAnyNumberOfWritersReadsTheSame) {
       EXPECT_EQ(NewestStep(), step);
     }
   }
+}
+
+// transformers would take weights that the index leaves out for new ones.
+TEST_F(WriterTest, WeightsInPartsHaveNoIndexOfHuggingFaces) {
+  EXPECT_EQ(Save(1, /*writers=*/2, /*divide=*/true).phase(), CheckpointReport::WRITTEN);
+  const Strings names = Names("/ck/step-000000001");
+  EXPECT_EQ(std::count(names.begin(), names.end(), "model.safetensors.index.json"), 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "model-00002-of-00002.safetensors"), 1);
 }
 
 TEST_F(WriterTest, KeepsTwoAndDeletesOnlyAfterVerifying) {

@@ -13,7 +13,8 @@ namespace muster::trainer {
 // look the same.
 inline double Residue(int64_t number) { return static_cast<double>(number % 65536); }
 
-// Returns true if `sums`, of the residues and of their squares, are those of `ranks` times `number`.
+// Returns true if `sums`, of the residues and of their squares, are those of `ranks` times
+// `number`.
 inline bool AllEqual(std::span<const double> sums, int64_t number, double ranks) {
   const double residue = Residue(number);
   return sums[0] == ranks * residue && sums[1] == ranks * residue * residue;

@@ -35,16 +35,19 @@ absl::Status BlockRunner::Backward(int block, int micro_batch) {
 }
 
 void BlockRunner::ForwardOrThrow(int block, int micro_batch) {
+  const MicroBatchContext& context = contexts_[static_cast<size_t>(micro_batch)];
+  const c10::AutoGradMode graph(context.training);
   Boundary boundary;
   if (block > 0) {
     for (const at::Tensor& output : alive_.at({block - 1, micro_batch}).outputs) {
       at::Tensor input = output.detach();
-      if (input.is_floating_point()) input.requires_grad_(true);
+      if (context.training && input.is_floating_point()) input.requires_grad_(true);
       boundary.inputs.push_back(std::move(input));
     }
+    if (!context.training) alive_.erase({block - 1, micro_batch});
   }
-  BlockOutput output =
-      model_.blocks[block]->Forward(boundary.inputs, contexts_[static_cast<size_t>(micro_batch)]);
+  BlockOutput output = model_.blocks[block]->Forward(boundary.inputs, context);
+  if (!context.training) boundary.inputs.clear();
   if (IsLast(block)) losses_[static_cast<size_t>(micro_batch)] = output.tensors[0].item<double>();
   boundary.outputs = std::move(output.tensors);
   boundary.auxiliary_losses = std::move(output.auxiliary_losses);
@@ -75,18 +78,6 @@ void BlockRunner::BackwardOrThrow(int block, int micro_batch) {
   if (block == 0) return;
   std::vector<at::Tensor>& passed_back = output_gradients_[{block - 1, micro_batch}];
   for (at::Tensor& input : boundary.inputs) passed_back.push_back(input.grad());
-}
-
-absl::StatusOr<double> BlockRunner::Evaluate(const MicroBatchContext& context) {
-  const c10::AutoGradMode no_graph(false);
-  std::vector<at::Tensor> tensors;
-  for (const auto& block : model_.blocks) {
-    const absl::Status status = Catch(*block, "evaluation", [&] {
-      tensors = block->Forward(std::move(tensors), context).tensors;
-    });
-    if (!status.ok()) return status;
-  }
-  return tensors[0].item<double>();
 }
 
 }  // namespace muster::trainer

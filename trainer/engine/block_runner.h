@@ -24,16 +24,13 @@ class BlockRunner {
   void set_loss_scale(double scale) { loss_scale_ = scale; }
 
   // Sets the contexts of this rank's micro-batches and discards everything that was run before.
+  // Those that are not for training are run forward alone: nothing is kept for a backward pass.
   void Begin(std::vector<MicroBatchContext> contexts);
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
 
   // Returns the loss of a micro-batch, summed over valid tokens. Its last block must have run.
   double loss(int micro_batch) const { return losses_.at(static_cast<size_t>(micro_batch)); }
-
-  // Runs Forward alone, without graphs, for a `context` that is not for training; returns the
-  // summed loss.
-  absl::StatusOr<double> Evaluate(const MicroBatchContext& context);
 
  private:
   struct Boundary {

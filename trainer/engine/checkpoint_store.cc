@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "c10/util/accumulate.h"
 #include "torch/version.h"
 #include "trainer/checkpoint/abandon.h"
 #include "trainer/checkpoint/data_type.h"
@@ -35,31 +36,30 @@ std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-std::vector<SnapshotTensor> ModelTensors(const TrainingState& state) {
+// Returns what this rank holds of tensors of one group, which may be nothing of some.
+std::vector<SnapshotTensor> TensorsOfParts(const std::vector<TensorPart>& parts,
+                                           TensorGroup group) {
   std::vector<SnapshotTensor> out;
-  for (const NamedTensor& t : state.Parameters()) {
-    out.push_back({.name = t.name,
-                   .group = TensorGroup::kModel,
-                   .type = TypeOf(t.tensor),
-                   .shape = t.tensor.sizes().vec(),
-                   .bytes = BytesOf(t.tensor)});
-  }
-  return out;
-}
-
-// Returns what this rank holds of every tensor of the optimizer's state, which may be nothing.
-std::vector<SnapshotTensor> OptimizerTensors(const TrainingState& state) {
-  std::vector<SnapshotTensor> out;
-  for (const TensorPart& part : state.OptimizerParts()) {
+  for (const TensorPart& part : parts) {
+    const int64_t count = part.elements.numel();
+    const bool whole = count == c10::multiply_integers(part.shape);
     out.push_back({.name = part.name,
-                   .group = TensorGroup::kOptimizer,
+                   .group = group,
                    .type = TypeOf(part.elements),
                    .shape = part.shape,
                    .bytes = BytesOf(part.elements),
                    .begin = static_cast<uint64_t>(part.begin),
-                   .count = static_cast<uint64_t>(part.elements.numel())});
+                   .count = whole ? 0 : static_cast<uint64_t>(count)});
   }
   return out;
+}
+
+std::vector<SnapshotTensor> ModelTensors(const TrainingState& state) {
+  return TensorsOfParts(state.ValueParts(), TensorGroup::kModel);
+}
+
+std::vector<SnapshotTensor> OptimizerTensors(const TrainingState& state) {
+  return TensorsOfParts(state.OptimizerParts(), TensorGroup::kOptimizer);
 }
 
 // Shares the tensors among `writers` that all have them, and appends those of `writer`.
@@ -73,20 +73,20 @@ void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers,
   }
 }
 
-// Returns the tensors that this writer saves. The values of the model are whole on every rank; the
-// state of the optimizer is shared among the ranks that hold the same shard.
+// Returns the tensors that this writer saves. All ranks share what is whole on every one of them,
+// and the ranks that hold the same shard share that.
 std::vector<SnapshotTensor> TensorsOf(const TrainingState& state,
                                       const CheckpointWriterId& writer) {
   const int shards = state.shard().count;
   std::vector<SnapshotTensor> model = ModelTensors(state), optimizer = OptimizerTensors(state);
   std::vector<SnapshotTensor> out;
-  if (shards == 1) {
-    std::move(optimizer.begin(), optimizer.end(), std::back_inserter(model));
+  if (shards > 1 && !state.divides_values()) {
     TakeShare(std::move(model), writer.rank, writer.world_size, out);
+    TakeShare(std::move(optimizer), writer.rank / shards, writer.world_size / shards, out);
     return out;
   }
-  TakeShare(std::move(model), writer.rank, writer.world_size, out);
-  TakeShare(std::move(optimizer), writer.rank / shards, writer.world_size / shards, out);
+  std::move(optimizer.begin(), optimizer.end(), std::back_inserter(model));
+  TakeShare(std::move(model), writer.rank / shards, writer.world_size / shards, out);
   return out;
 }
 

@@ -97,7 +97,12 @@ void Fill(TrainingState& state, bool distinct) {
     const int unit = static_cast<int>(u);
     at::Tensor numbers = at::arange(state.units()[u].values().numel(), at::kFloat);
     if (!distinct) numbers.fill_(-1.0);
-    at::Tensor(state.units()[u].values()).copy_(numbers);
+    const Unit& filled = state.units()[u];
+    if (filled.divides_values()) {
+      filled.held().values.copy_(state.SliceOfFlat(unit, numbers));
+    } else {
+      filled.values().copy_(numbers);
+    }
     for (at::Tensor& tensor : state.optimizer().state(unit)) {
       tensor.copy_(state.SliceOfFlat(unit, numbers.add_(0.5)));
     }
@@ -107,8 +112,18 @@ void Fill(TrainingState& state, bool distinct) {
 TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
   struct Layout {
     int data, shard;
+    bool divides_values = false;
+    // Makes a state of this layout's rank.
+    void Divide(int index, TrainingState& state) const {
+      TrainingOptions options = state.options();
+      options.divided.values = divides_values;
+      EXPECT_TRUE(state.Configure(options).ok());
+      state.Divide({index, shard});
+      EXPECT_EQ(state.divides_values(), divides_values);
+    }
   };
-  const std::vector<Layout> layouts = {{1, 1}, {2, 1}, {1, 2}, {1, 3}, {2, 2}};
+  const std::vector<Layout> layouts = {{1, 1}, {2, 1},       {1, 2},      {1, 3},
+                                       {2, 2}, {1, 3, true}, {2, 2, true}};
   int64_t step = 20;
   for (const Layout& saved : layouts) {
     const int world = saved.data * saved.shard;
@@ -118,7 +133,7 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
     std::vector<std::unique_ptr<CheckpointStore>> stores;
     for (int rank = world - 1; rank >= 0; --rank) {
       const auto state = StateAt(step);
-      state->Divide({rank % saved.shard, saved.shard});
+      saved.Divide(rank % saved.shard, *state);
       Fill(*state, true);
       stores.push_back(Open());
       ASSERT_TRUE(
@@ -129,7 +144,7 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
     for (const Layout& loaded : layouts) {
       for (int index = 0; index < loaded.shard; ++index) {
         const auto state = StateAt(1), want = StateAt(step);
-        for (TrainingState* each : {state.get(), want.get()}) each->Divide({index, loaded.shard});
+        for (TrainingState* each : {state.get(), want.get()}) loaded.Divide(index, *each);
         Fill(*state, false);
         Fill(*want, true);
         const auto store = Open();
@@ -143,9 +158,9 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
         for (size_t i = 0; i < ours.size(); ++i) {
           EXPECT_TRUE(at::equal(ours[i].elements, theirs[i].elements)) << ours[i].name;
         }
-        const auto values = state->Parameters(), wanted = want->Parameters();
+        const auto values = state->ValueParts(), wanted = want->ValueParts();
         for (size_t i = 0; i < values.size(); ++i) {
-          EXPECT_TRUE(at::equal(values[i].tensor, wanted[i].tensor)) << values[i].name;
+          EXPECT_TRUE(at::equal(values[i].elements, wanted[i].elements)) << values[i].name;
         }
       }
     }

@@ -13,7 +13,9 @@ namespace muster::trainer {
 namespace {
 
 void SumChunks(const Unit& unit, const TreeNode& run, int64_t first_of_unit, SummedChunks& out) {
-  const at::Tensor part = ChunksOf(unit.gradients(), run);
+  const HeldSlice& held = unit.held();
+  const at::Tensor part =
+      ChunksOf(held.gradients, {run.begin - held.chunks.begin, run.end - held.chunks.begin});
   const auto size = static_cast<size_t>(part.numel());
   const size_t before = out.squares.size();
   out.squares.resize(before + static_cast<size_t>(run.leaves()));

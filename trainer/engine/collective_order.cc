@@ -1,22 +1,27 @@
 #include "trainer/engine/collective_order.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
 namespace muster::trainer {
 namespace {
 
-// The collectives of one kind, each named by its unit and by how often a rank has run it before,
-// and the pairs of them that some rank runs one right after the other.
+// The collectives of some kinds, each named by its kind and unit and by how often a rank has run it
+// before, and the pairs of them that some rank runs one right after the other.
 class CollectiveOrder {
  public:
-  CollectiveOrder(const std::vector<TaskTable>& ranks, TaskKind kind) : kind_(kind) {
+  CollectiveOrder(const std::vector<TaskTable>& ranks, std::vector<TaskKind> kinds)
+      : kinds_(std::move(kinds)) {
     for (size_t r = 0; r < ranks.size(); ++r) Add(ranks[r], static_cast<int>(r));
   }
 
@@ -44,14 +49,14 @@ class CollectiveOrder {
   }
 
  private:
-  using Node = std::pair<int, int>;  // unit, and how often it came before
+  using Node = std::tuple<TaskKind, int, int>;  // kind, unit, and how often it came before
 
   void Add(const TaskTable& table, int rank) {
-    std::map<int, int> counts;
+    std::map<std::pair<TaskKind, int>, int> counts;
     std::optional<Node> before;
     for (const Task& task : table) {
-      if (task.kind != kind_) continue;
-      const Node node = {task.unit, counts[task.unit]++};
+      if (std::find(kinds_.begin(), kinds_.end(), task.kind) == kinds_.end()) continue;
+      const Node node = {task.kind, task.unit, counts[{task.kind, task.unit}]++};
       next_[node];
       if (before) next_[*before].try_emplace(node, rank);
       before = node;
@@ -83,15 +88,21 @@ class CollectiveOrder {
 
   absl::Status Refuse(int a, int b) const {
     return absl::InvalidArgumentError(absl::StrCat("task tables: ranks ", a, " and ", b,
-                                                   " run the ", std::string(Name(kind_)),
-                                                   "s of their units in different orders"));
+                                                   " run the ", Names(),
+                                                   " of their units in different orders"));
   }
 
-  const TaskKind kind_;
+  std::string Names() const {
+    return absl::StrJoin(kinds_, " and ", [](std::string* out, TaskKind kind) {
+      absl::StrAppend(out, std::string(Name(kind)), "s");
+    });
+  }
+
+  const std::vector<TaskKind> kinds_;
   // The collectives that some rank runs right after each, with one such rank.
   std::map<Node, std::map<Node, int>> next_;
-  // The first rank of each unit, and how often it runs that unit's collective.
-  std::map<int, std::pair<int, int>> counts_;
+  // The first rank of each kind and unit, and how often it runs that collective.
+  std::map<std::pair<TaskKind, int>, std::pair<int, int>> counts_;
   std::optional<std::pair<int, int>> unequal_;  // two ranks that run a unit's unequally often
 };
 
@@ -99,9 +110,9 @@ class CollectiveOrder {
 
 absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks) {
   for (const TaskKind kind : {TaskKind::kReduce, TaskKind::kGather}) {
-    MUSTER_RETURN_IF_ERROR(CollectiveOrder(ranks, kind).Check());
+    MUSTER_RETURN_IF_ERROR(CollectiveOrder(ranks, {kind}).Check());
   }
-  return absl::OkStatus();
+  return CollectiveOrder(ranks, {TaskKind::kReduce, TaskKind::kGather}).Check();
 }
 
 }  // namespace muster::trainer

@@ -1,11 +1,8 @@
 #include "trainer/engine/engine.h"
 
-#include <algorithm>
-#include <span>
 #include <utility>
 
 #include "ATen/ops/arange.h"
-#include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/failpoint.h"
 #include "base/status_macros.h"
@@ -13,6 +10,8 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/chunk_share.h"
+#include "trainer/engine/message_tensor.h"
+#include "trainer/engine/slice_gather.h"
 #include "trainer/engine/table_check.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/model/block.h"
@@ -26,34 +25,21 @@ TableShape ShapeOf(TrainingState& state) {
   TableShape shape{.blocks = static_cast<int>(state.model().blocks.size()),
                    .optimizer_prepares = state.optimizer().has_prepare(),
                    .divided = !state.shard().whole()};
-  for (const Unit& unit : state.units()) shape.unit_users.push_back(unit.layout().users);
+  for (const Unit& unit : state.units()) {
+    shape.unit_users.push_back(unit.layout().users);
+    shape.gradients_divided |= unit.divides_gradients();
+    shape.values_divided |= unit.divides_values();
+  }
   for (const auto& block : state.model().blocks) {
     shape.can_split.push_back(block->can_split_backward());
   }
   return shape;
 }
 
-int64_t CountValid(const at::Tensor& labels) {
-  const std::span<const int64_t> values(labels.const_data_ptr<int64_t>(),
-                                        static_cast<size_t>(labels.numel()));
-  return std::count_if(values.begin(), values.end(),
-                       [](int64_t label) { return label != kIgnoredLabel; });
-}
-
 int64_t AllChunks(const std::vector<Unit>& units) {
   int64_t chunks = 0;
   for (const Unit& unit : units) chunks += unit.layout().chunks();
   return chunks;
-}
-
-at::Tensor ToTensor(const std::vector<double>& values) {
-  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kDouble);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<double>());
-  return tensor;
-}
-
-std::span<const double> AsSpan(const at::Tensor& tensor) {
-  return {tensor.const_data_ptr<double>(), static_cast<size_t>(tensor.numel())};
 }
 
 }  // namespace
@@ -67,7 +53,7 @@ absl::Status Engine::BeginAlone(const RoundGroups& groups) {
   return BeginRound(groups);
 }
 
-std::unique_ptr<GradientReducer> Engine::MakeReducer() {
+std::unique_ptr<GradientReducer> Engine::MakeReducer(int rounds) {
   const TrainingOptions& options = state_.options();
   Communicator& world = *groups_.world;
   if (options.deterministic) {
@@ -76,7 +62,7 @@ std::unique_ptr<GradientReducer> Engine::MakeReducer() {
   }
   return groups_.shard == nullptr
              ? MakeFastReducer(state_.units(), world)
-             : MakeShardedReducer(state_.units(), *groups_.shard, *groups_.replicas);
+             : MakeShardedReducer(state_.units(), *groups_.shard, *groups_.replicas, rounds);
 }
 
 absl::Status Engine::BeginRound(const RoundGroups& groups) {
@@ -89,6 +75,9 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
                                             shard.count, " of the state, and this rank holds ",
                                             state_.shard().index, " of ", state_.shard().count));
   }
+  if (!state_.Holds(shard)) {
+    return absl::InternalError("this rank has not divided its state as the options say");
+  }
   if (communicator.size() > options.micro_batches) {
     return absl::InvalidArgumentError(absl::StrCat(communicator.size(), " ranks for ",
                                                    options.micro_batches,
@@ -96,27 +85,39 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   }
   const TableShape shape = ShapeOf(state_);
   std::vector<TaskTable> tables;
+  const int64_t ranks = communicator.size();
+  const int most = static_cast<int>((options.micro_batches + ranks - 1) / ranks);
   for (int r = 0; r < communicator.size(); ++r) {
     const TreeNode range = RankRange(options.micro_batches, r, communicator.size());
-    tables.push_back(DataParallelTable(shape, static_cast<int>(range.leaves())));
+    tables.push_back(DataParallelTable(shape, static_cast<int>(range.leaves()), most));
   }
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
   communicator_ = &communicator;
   groups_ = groups;
-  gather_ = shard.whole() ? nullptr : std::make_unique<SliceGather>(*groups.shard);
+  values_ = shard.whole() ? nullptr : std::make_unique<UnitValues>(state_.units(), *groups.shard);
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
   table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
-  reducer_ = MakeReducer();
+  evaluation_ = EvaluationTable(shape);
+  reducer_ = MakeReducer(most);
   return absl::OkStatus();
 }
 
 void Engine::EndRound() {
   runner_.Begin({});
   reducer_.reset();
-  gather_.reset();
+  values_.reset();
+  ReleaseUnits();
   communicator_ = nullptr;
   groups_ = {};
+}
+
+// Frees what a step or a move of slices that broke off has left of divided units as a whole.
+void Engine::ReleaseUnits() {
+  for (const Unit& unit : state_.units()) {
+    unit.ReleaseValues();
+    unit.ReleaseGradients();
+  }
 }
 
 absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step,
@@ -173,9 +174,9 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
     MUSTER_RETURN_IF_ERROR(CatchTorch(absl::StrCat(ToString(task), " of step ", step),
                                       [&] { return RunTask(task, requests, outcome); }));
   }
-  if (gather_ != nullptr) {
+  if (values_ != nullptr) {
     const PhaseScope communication(timer_, Phase::kCommunication);
-    MUSTER_RETURN_IF_ERROR(gather_->Finish());
+    MUSTER_RETURN_IF_ERROR(values_->AwaitAll());
   }
   return outcome;
 }
@@ -183,15 +184,18 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
 absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome) {
   switch (task.kind) {
     case TaskKind::kForward:
-      return runner_.Forward(task.block, task.micro_batch);
+      return Forward(task);
     case TaskKind::kBackward:
       return Backward(task);
     case TaskKind::kReduce:
       return reducer_->Reduce(task.unit);
     case TaskKind::kGather: {
       const PhaseScope communication(timer_, Phase::kCommunication);
-      const Unit& unit = state_.units()[static_cast<size_t>(task.unit)];
-      return gather_->Start(unit.values(), unit.layout().name);
+      return values_->Gather(task.unit);
+    }
+    case TaskKind::kRelease: {
+      const PhaseScope communication(timer_, Phase::kCommunication);
+      return values_->Release(task.unit);
     }
     case TaskKind::kVote:
       MUSTER_RETURN_IF_ERROR(FinishReduce());
@@ -215,7 +219,23 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
   return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
 }
 
+absl::Status Engine::AwaitValues(int block) {
+  if (values_ == nullptr) return absl::OkStatus();
+  const PhaseScope communication(timer_, Phase::kCommunication);
+  return values_->AwaitBlock(block);
+}
+
+absl::Status Engine::Forward(const Task& task) {
+  MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
+  return runner_.Forward(task.block, task.micro_batch);
+}
+
 absl::Status Engine::Backward(const Task& task) {
+  MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
+  for (size_t u = 0; u < state_.units().size(); ++u) {
+    if (state_.units()[u].layout().users.back() != task.block) continue;
+    MUSTER_RETURN_IF_ERROR(reducer_->MicroBatchBegins(static_cast<int>(u)));
+  }
   MUSTER_RETURN_IF_ERROR(runner_.Backward(task.block, task.micro_batch));
   for (size_t u = 0; u < state_.units().size(); ++u) {
     if (state_.units()[u].layout().users.front() != task.block) continue;
@@ -234,11 +254,14 @@ absl::Status Engine::FinishReduce() {
 }
 
 absl::Status Engine::GatherGradients() {
-  if (gather_ == nullptr) return absl::OkStatus();
+  if (groups_.shard == nullptr) return absl::OkStatus();
+  SliceGather gather(*groups_.shard);
   for (const Unit& unit : state_.units()) {
-    MUSTER_RETURN_IF_ERROR(gather_->Start(unit.gradients(), unit.layout().name));
+    unit.AllocateGradients();
+    MUSTER_RETURN_IF_ERROR(
+        gather.Start(unit.gradients(), unit.held().gradients, unit.layout().name));
   }
-  return gather_->Finish();
+  return gather.Finish();
 }
 
 absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
@@ -304,40 +327,6 @@ absl::Status Engine::Confirm(StepOutcome& outcome) {
         WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().skipped);
   }
   return commit.Confirm(outcome.decision);
-}
-
-absl::StatusOr<double> Engine::Validate(int batches) {
-  double loss = 0.0;
-  MUSTER_RETURN_IF_ERROR(CatchTorch("validation", [&] { return ValidateOrThrow(batches, loss); }));
-  return loss;
-}
-
-absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
-  // Each batch has a place of its own, filled by one rank, so the sum does not depend on the world
-  // size.
-  const PhaseScope compute(timer_, Phase::kOther);
-  std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
-  for (int b = communicator_->rank(); b < batches; b += communicator_->size()) {
-    if (interrupt_.load(std::memory_order_relaxed)) {
-      return absl::AbortedError("interrupted in validation");
-    }
-    MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Validation(b));
-    message[2 * b + 1] = static_cast<double>(CountValid(batch.labels));
-    MUSTER_ASSIGN_OR_RETURN(const MicroBatchContext context,
-                            Context(std::move(batch), state_.applied()->step(), false));
-    MUSTER_ASSIGN_OR_RETURN(message[2 * b], runner_.Evaluate(context));
-  }
-  at::Tensor tensor = ToTensor(message);
-  MUSTER_RETURN_IF_ERROR(communicator_->AllReduce(tensor, ReduceOp::kSum, "validation")->Wait());
-  std::vector<double> losses;
-  double tokens = 0.0;
-  for (int b = 0; b < batches; ++b) {
-    losses.push_back(AsSpan(tensor)[2 * b]);
-    tokens += AsSpan(tensor)[2 * b + 1];
-  }
-  if (tokens == 0.0) return absl::FailedPreconditionError("validation data has no valid token");
-  loss = TreeSum(losses) / tokens;
-  return absl::OkStatus();
 }
 
 absl::Status Engine::ComputeGradients() {

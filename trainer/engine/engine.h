@@ -15,9 +15,9 @@
 #include "trainer/engine/gradient_reducer.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/round_groups.h"
-#include "trainer/engine/slice_gather.h"
 #include "trainer/engine/task_table.h"
 #include "trainer/engine/training_state.h"
+#include "trainer/engine/unit_values.h"
 #include "trainer/parallel/sum_tree.h"
 
 namespace muster::trainer {
@@ -70,14 +70,18 @@ class Engine {
  private:
   absl::Status RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome);
   absl::Status LoadStep(int64_t step);
+  absl::Status Forward(const Task& task);
   absl::Status Backward(const Task& task);
+  absl::Status AwaitValues(int block);
+  void ReleaseUnits();
   absl::Status FinishReduce();
   absl::Status GatherGradients();
-  std::unique_ptr<GradientReducer> MakeReducer();
+  std::unique_ptr<GradientReducer> MakeReducer(int rounds);
   absl::Status Vote(const StepRequests& requests, StepOutcome& outcome);
   absl::Status Prepare();
   absl::Status Confirm(StepOutcome& outcome);
   absl::Status ValidateOrThrow(int batches, double& loss);
+  absl::Status Evaluate(std::vector<MicroBatchContext> contexts);
   absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
 
   TrainingState& state_;
@@ -89,9 +93,9 @@ class Engine {
   // State of the current round.
   Communicator* communicator_ = nullptr;  // among all ranks
   RoundGroups groups_;
-  std::unique_ptr<SliceGather> gather_;  // of values; null if the state is whole
-  TreeNode micro_batches_;               // this rank's range of the logical ones
-  TaskTable table_;
+  std::unique_ptr<UnitValues> values_;  // null if the state is whole
+  TreeNode micro_batches_;              // this rank's range of the logical ones
+  TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;
 
   // State of the current step.

@@ -96,19 +96,16 @@ TEST(EngineTest, AnExceptionOfLibTorchInTheVoteOrInValidationIsAnErrorThatNamesT
   }
 }
 
-// Makes the next write to the unit throw: LibTorch refuses to write through a tensor whose elements
-// share memory.
-void Spoil(const Unit& unit) {
-  at::Tensor gradients = unit.gradients();
-  gradients.as_strided_(gradients.sizes(), {0});
-}
+// Makes the next write to gradients throw: LibTorch refuses to write through a tensor whose
+// elements share memory.
+void Spoil(at::Tensor gradients) { gradients.as_strided_(gradients.sizes(), {0}); }
 
 TEST(EngineTest, AnExceptionOfLibTorchInTheReducerIsAnErrorThatNamesThePlace) {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
   SoloEngine solo(options);
   solo.Step();
-  Spoil(solo.state->units()[1]);
+  Spoil(solo.state->units()[1].gradients());
   const absl::Status status = solo.engine.Step({}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
   EXPECT_EQ(std::string(status.message()).find("Reduce(unit 1) of step 2: unsupported operation"),
@@ -132,7 +129,7 @@ TEST(EngineTest, AnExceptionOfLibTorchBetweenTwoWritesLosesTheWeightsWithoutACra
   decision.set_valid_tokens(options.nominal_tokens());
   decision.set_clip_factor(0.5);
   ASSERT_TRUE(commit.Decide(decision).ok());
-  Spoil(solo.state->units()[1]);
+  Spoil(solo.state->units()[1].held().gradients);
   const absl::Status status = solo.state->Apply();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
   EXPECT_EQ(std::string(status.message()).find("applying step 1: unsupported operation"), 0u)

@@ -24,6 +24,7 @@ class FastReducer final : public GradientReducer {
     pending_.clear();
     for (Unit& unit : units_) at::Tensor(unit.gradients()).zero_();
   }
+  absl::Status MicroBatchBegins(int) override { return absl::OkStatus(); }
   void MicroBatchDone(int, int) override {}
   absl::Status Reduce(int unit) override {
     if (communicator_.size() == 1) return absl::OkStatus();
@@ -70,6 +71,8 @@ class DeterministicReducer final : public GradientReducer {
       stacks_[u].clear();
     }
   }
+
+  absl::Status MicroBatchBegins(int) override { return absl::OkStatus(); }
 
   // Pushes the leaf and merges while the two topmost partial sums are siblings.
   void MicroBatchDone(int unit, int micro_batch) override {

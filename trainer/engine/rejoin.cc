@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "trainer/commit/held_shards.h"
 #include "trainer/commit/version.h"
+#include "trainer/engine/message_tensor.h"
 #include "trainer/engine/slice_gather.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/slices.h"
@@ -21,17 +22,11 @@
 namespace muster::trainer {
 namespace {
 
-at::Tensor ToTensor(const std::vector<int64_t>& values) {
-  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int64_t>());
-  return tensor;
-}
-
 absl::Status SendPosition(const TrainingState& state, Communicator& world, int to) {
   const RunCounts& counts = state.counts();
   at::Tensor position =
-      ToTensor({state.applied()->step(), state.applied()->attempt(), counts.updates, counts.samples,
-                counts.skipped.in_row, counts.skipped.total});
+      ToTensor<int64_t>({state.applied()->step(), state.applied()->attempt(), counts.updates,
+                         counts.samples, counts.skipped.in_row, counts.skipped.total});
   return world.Send(position, to, "position")->Wait();
 }
 
@@ -48,33 +43,37 @@ absl::Status ReceivePosition(const v1alpha1::Version& version, int from, Communi
   return absl::OkStatus();
 }
 
-// Moves this rank's pieces of one unit: values, and optimizer state from the present optimizer to
-// `next`, whose slices are those of `shard`.
+// Moves this rank's pieces of one unit from what it holds to what it will hold, which may be the
+// same: values and the optimizer's state.
 class UnitTransfer {
  public:
-  UnitTransfer(TrainingState& state, int unit, const Shard& shard, const Optimizer& next)
-      : values_(state.units()[static_cast<size_t>(unit)].values()),
-        name_(state.units()[static_cast<size_t>(unit)].layout().name),
-        had_(state.Slice(unit)),
-        has_(SliceOf(values_.numel() / kChunkElements, shard)),
-        from_(state.optimizer().state(unit)),
-        into_(next.state(unit)) {}
+  UnitTransfer(const TrainingState& state, int unit, const HeldSlice& next,
+               const std::vector<at::Tensor>& next_optimizer)
+      : name_(state.units()[static_cast<size_t>(unit)].layout().name),
+        had_(state.units()[static_cast<size_t>(unit)].held().chunks),
+        has_(next.chunks),
+        from_(All(state.units()[static_cast<size_t>(unit)].held().values,
+                  state.optimizer().state(unit))),
+        into_(All(next.values, next_optimizer)) {}
 
-  // Copies what this rank keeps.
+  // Copies what this rank keeps and is not there already.
   void Keep() {
     const TreeNode both = {std::max(had_.begin, has_.begin), std::min(had_.end, has_.end)};
     if (both.leaves() <= 0) return;
     for (size_t i = 0; i < into_.size(); ++i) {
+      if (into_[i].is_alias_of(from_[i])) continue;
       Part(into_[i], has_, both).copy_(Part(from_[i], had_, both));
     }
   }
   void Send(const SliceMove& move, Communicator& world) {
-    Issue(move.chunks, from_, had_,
-          [&](const at::Tensor& part) { pending_.push_back(world.Send(part, move.to, name_)); });
+    for (const at::Tensor& tensor : from_) {
+      pending_.push_back(world.Send(Part(tensor, had_, move.chunks), move.to, name_));
+    }
   }
   void Receive(const SliceMove& move, Communicator& world) {
-    Issue(move.chunks, into_, has_,
-          [&](const at::Tensor& part) { pending_.push_back(world.Recv(part, move.from, name_)); });
+    for (const at::Tensor& tensor : into_) {
+      pending_.push_back(world.Recv(Part(tensor, has_, move.chunks), move.from, name_));
+    }
   }
   absl::Status Finish(Communicator& world) {
     for (const auto& pending : pending_) {
@@ -88,33 +87,33 @@ class UnitTransfer {
   }
 
  private:
+  static std::vector<at::Tensor> All(const at::Tensor& values, std::vector<at::Tensor> optimizer) {
+    optimizer.insert(optimizer.begin(), values);
+    return optimizer;
+  }
   // Returns the chunks of `run` from a tensor that begins at those of `slice`.
   static at::Tensor Part(const at::Tensor& tensor, const TreeNode& slice, const TreeNode& run) {
     return ChunksOf(tensor, {run.begin - slice.begin, run.end - slice.begin});
   }
-  template <typename Do>
-  void Issue(const TreeNode& run, const std::vector<at::Tensor>& optimizer, const TreeNode& slice,
-             const Do& issue) {
-    issue(Part(values_, {}, run));
-    for (const at::Tensor& tensor : optimizer) issue(Part(tensor, slice, run));
-  }
 
-  const at::Tensor values_;
   const std::string name_;
   const TreeNode had_, has_;
   const std::vector<at::Tensor> from_, into_;
   std::vector<std::unique_ptr<Pending>> pending_;
 };
 
+// Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
 absl::Status MoveSlices(const std::vector<std::optional<Shard>>& held,
-                        const std::vector<Shard>& wanted, const Optimizer& next,
-                        Communicator& world, TrainingState& state) {
+                        const std::vector<Shard>& wanted, const Holding* next, Communicator& world,
+                        const TrainingState& state) {
   const int rank = world.rank();
-  const Shard& mine = wanted[static_cast<size_t>(rank)];
   std::vector<int64_t> sent(wanted.size());
   for (size_t u = 0; u < state.units().size(); ++u) {
-    UnitTransfer transfer(state, static_cast<int>(u), mine, next);
-    if (held[static_cast<size_t>(rank)] && &next != &state.optimizer()) transfer.Keep();
+    const int unit = static_cast<int>(u);
+    const Optimizer& optimizer = next == nullptr ? state.optimizer() : *next->optimizer;
+    UnitTransfer transfer(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
+                          optimizer.state(unit));
+    if (held[static_cast<size_t>(rank)]) transfer.Keep();
     const int64_t chunks = state.units()[u].layout().chunks();
     for (const SliceMove& move : PlanMoves(chunks, held, wanted, sent)) {
       if (move.from == rank) transfer.Send(move, world);
@@ -152,10 +151,10 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
     }
   }
   if (!had) state.Divide(mine);
-  if (state.shard() == mine) return MoveSlices(held, wanted, state.optimizer(), world, state);
-  std::unique_ptr<Optimizer> next = state.MakeOptimizerOf(mine);
-  MUSTER_RETURN_IF_ERROR(MoveSlices(held, wanted, *next, world, state));
-  state.Adopt(mine, std::move(next));
+  if (state.Holds(mine)) return MoveSlices(held, wanted, nullptr, world, state);
+  Holding next = state.MakeHolding(mine);
+  MUSTER_RETURN_IF_ERROR(MoveSlices(held, wanted, &next, world, state));
+  state.Adopt(std::move(next));
   return absl::OkStatus();
 }
 
@@ -163,7 +162,10 @@ absl::Status GatherValues(Communicator& group, TrainingState& state) {
   SliceGather gather(group);
   absl::Status status;
   for (const Unit& unit : state.units()) {
-    if (status.ok()) status = gather.Start(unit.values(), unit.layout().name);
+    unit.AllocateValues();
+    if (status.ok()) {
+      status = gather.Start(unit.values(), unit.held().values, unit.layout().name);
+    }
   }
   if (status.ok()) status = gather.Finish();
   if (!status.ok()) group.Abort("the gathering of the values broke off");
@@ -171,7 +173,7 @@ absl::Status GatherValues(Communicator& group, TrainingState& state) {
 }
 
 absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
-  const at::Tensor mine = ToTensor({static_cast<int64_t>(trajectory)});
+  const at::Tensor mine = ToTensor<int64_t>({static_cast<int64_t>(trajectory)});
   at::Tensor all = at::empty({communicator.size()}, at::kLong);
   MUSTER_RETURN_IF_ERROR(communicator.AllGather(all, mine, "specs")->Wait());
   const int64_t* specs = all.const_data_ptr<int64_t>();
@@ -197,7 +199,7 @@ absl::Status CompareDigests(int reference, const MeshShape& mesh, Communicator& 
     same_shard.shard = mesh.CoordinatesOf(rank).shard;
     bool differs = false;
     for (int64_t i = 0; i < size; ++i) {
-      const bool of_shard = i >= units && i < 2 * units;
+      const bool of_shard = i < 2 * units && (i >= units || state.divides_values());
       const int other = of_shard ? mesh.RankOf(same_shard) : reference;
       if (digests[rank * size + i] == digests[other * size + i]) continue;
       differs = true;

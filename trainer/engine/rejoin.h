@@ -25,7 +25,7 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
                            Communicator& world, TrainingState& state);
 
 // Gathers the values of all units among the ranks of `group`, which hold one copy of the state
-// together. Repeatable.
+// together. Repeatable. Values that are divided stay whole until Unit::ReleaseValues().
 absl::Status GatherValues(Communicator& group, TrainingState& state);
 
 // Called by all ranks. Fails unless all train by the spec with this hash.

@@ -17,14 +17,20 @@ namespace {
 
 using v1alpha1::ResumePoint;
 
+TrainingOptions Dividing(const Division& divided) {
+  TrainingOptions options = TinyOptions();
+  options.divided = divided;
+  return options;
+}
+
 // Makes a state hold `shard` of `truth`, whose every other value is not a number.
 void Hold(const Shard& shard, const TrainingState& truth, TrainingState& state) {
   state.Divide(shard);
   for (size_t u = 0; u < state.units().size(); ++u) {
     const int unit = static_cast<int>(u);
-    at::Tensor values = state.units()[u].values();
-    values.fill_(std::numeric_limits<double>::quiet_NaN());
-    state.SliceOfFlat(unit, values).copy_(state.SliceOfFlat(unit, truth.units()[u].values()));
+    const Unit& held = state.units()[u];
+    if (!held.divides_values()) held.values().fill_(std::numeric_limits<double>::quiet_NaN());
+    held.held().values.copy_(state.SliceOfFlat(unit, truth.units()[u].values()));
     const auto from = truth.optimizer().state(unit);
     auto into = state.optimizer().state(unit);
     for (size_t i = 0; i < into.size(); ++i) into[i].copy_(state.SliceOfFlat(unit, from[i]));
@@ -37,6 +43,8 @@ bool Holds(const Shard& shard, const TrainingState& truth, const TrainingState& 
   for (size_t u = 0; u < state.units().size(); ++u) {
     const int unit = static_cast<int>(u);
     equal = equal && at::equal(state.units()[u].values(), truth.units()[u].values());
+    equal = equal && at::equal(state.units()[u].held().values,
+                               state.SliceOfFlat(unit, truth.units()[u].values()));
     const auto theirs = truth.optimizer().state(unit);
     const auto ours = state.optimizer().state(unit);
     for (size_t i = 0; i < ours.size(); ++i) {
@@ -81,9 +89,11 @@ class RejoinTest : public testing::Test {
     return resume;
   }
 
-  // Moves ranks that hold `held` to the layout `mesh`; returns what each rank says of it.
+  // Moves ranks that hold `held`, divided as `before`, to the layout `mesh`, divided as `after`;
+  // returns what each rank says of it.
   std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
-                                 const MeshShape& mesh) {
+                                 const MeshShape& mesh, const Division& before = {},
+                                 const Division& after = {}) {
     const ResumePoint resume = Resume(held);
     LocalGroups groups(mesh);
     std::vector<absl::Status> said(held.size());
@@ -91,9 +101,10 @@ class RejoinTest : public testing::Test {
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
         const auto rank = static_cast<size_t>(r);
-        auto state = MakeTinyState(TinyOptions(), 0.0);
+        auto state = MakeTinyState(Dividing(before), 0.0);
         Enter(*truth_.state->applied(), 1, *state);
         if (held[rank]) Hold(*held[rank], *truth_.state, *state);
+        EXPECT_TRUE(state->Configure(Dividing(after)).ok());
         const RoundGroups of_rank = groups.Of(r);
         said[rank] = TransferState(resume, mesh, *of_rank.world, *state);
         if (!said[rank].ok()) return;
@@ -123,6 +134,25 @@ TEST_F(RejoinTest, EveryLayoutBecomesEveryOtherBesideRanksThatHeldNothing) {
       for (const absl::Status& status : Move(held, after)) {
         EXPECT_TRUE(status.ok()) << before.data << " x " << before.shard << " to " << after.data
                                  << " x " << after.shard << ": " << status;
+      }
+    }
+  }
+}
+
+TEST_F(RejoinTest, EveryDivisionBecomesEveryOtherInTheSameLayoutAndInAnother) {
+  const MeshShape mesh{.data = 2, .shard = 2};
+  const std::vector<Division> divisions = {
+      {}, {.gradients = true}, {.values = true, .gradients = true}};
+  std::vector<std::optional<Shard>> held;
+  for (int r = 0; r < 4; ++r) held.push_back(ShardOf(mesh, r));
+  held[1].reset();
+  for (const Division& before : divisions) {
+    for (const Division& after : divisions) {
+      for (const MeshShape& to : {mesh, MeshShape{.shard = 4}, MeshShape{.data = 4}}) {
+        for (const absl::Status& status : Move(held, to, before, after)) {
+          EXPECT_TRUE(status.ok()) << before.values << before.gradients << " to " << after.values
+                                   << after.gradients << ", " << to.shard << ": " << status;
+        }
       }
     }
   }

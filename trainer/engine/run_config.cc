@@ -99,6 +99,8 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   RunConfig config;
   config.settings.local_rank = local_rank;
   MUSTER_RETURN_IF_ERROR(ReadTrain(spec.trainer().train(), config));
+  const int zero = spec.trainer().parallelism().zero();
+  config.training.divided = {.values = zero >= 3, .gradients = zero >= 2};
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
   if (interval.mode() == "Time") {

@@ -34,6 +34,18 @@ TEST(RunConfigTest, ReadsTheSpecAndFillsInTheApisDefaults) {
   EXPECT_EQ(config->settings.mark_seen_within, absl::Seconds(45)) << "the others wait meanwhile";
 }
 
+TEST(RunConfigTest, TheStageOfZeroSaysWhatIsDivided) {
+  const auto divided = [](int zero) {
+    v1alpha1::TrainingJobSpec spec = Spec();
+    if (zero >= 0) spec.mutable_trainer()->mutable_parallelism()->set_zero(zero);
+    return ReadRunConfig(spec, 0)->training.divided;
+  };
+  EXPECT_EQ(divided(-1), Division());
+  EXPECT_EQ(divided(1), Division());
+  EXPECT_EQ(divided(2), (Division{.gradients = true}));
+  EXPECT_EQ(divided(3), (Division{.values = true, .gradients = true}));
+}
+
 v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();

@@ -1,10 +1,13 @@
 // Tests, with ranks as threads, that the results do not depend on how ranks divide the state.
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
@@ -12,6 +15,7 @@
 #include "trainer/engine/testing/forwarding_communicator.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
 namespace {
@@ -19,9 +23,22 @@ namespace {
 struct Result {
   std::vector<double> losses, norms;
   double validation = 0.0;
-  std::vector<int64_t> values;  // the digests of the units' values
+  std::vector<uint64_t> values;  // hashes of the units' values
   size_t optimizer_bytes = 0;
 };
+
+std::vector<uint64_t> HashesOfValues(TrainingState& state, const RoundGroups& groups) {
+  if (groups.shard != nullptr) {
+    const absl::Status gathered = GatherValues(*groups.shard, state);
+    EXPECT_TRUE(gathered.ok()) << gathered;
+  }
+  std::vector<uint64_t> hashes;
+  for (const Unit& unit : state.units()) {
+    const at::Tensor& values = unit.values();
+    hashes.push_back(Hash64({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
+  }
+  return hashes;
+}
 
 Result TrainRank(const TrainingOptions& options, const MeshShape& mesh, int rank, int steps,
                  const RoundGroups& groups) {
@@ -30,6 +47,7 @@ Result TrainRank(const TrainingOptions& options, const MeshShape& mesh, int rank
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   auto state = MakeTinyState(options, 0.1);
   state->Divide(ShardOf(mesh, rank));
+  state->InitializeFresh();
   SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
   Engine engine(*state, feed, timer, interrupt);
   EXPECT_TRUE(engine.BeginAlone(groups).ok());
@@ -43,8 +61,7 @@ Result TrainRank(const TrainingOptions& options, const MeshShape& mesh, int rank
   auto validation = engine.Validate(5);
   EXPECT_TRUE(validation.ok()) << validation.status();
   result.validation = validation.value_or(0.0);
-  result.values = state->Digest();
-  result.values.resize(state->units().size());
+  result.values = HashesOfValues(*state, groups);
   for (const TensorPart& part : state->OptimizerParts()) {
     result.optimizer_bytes += part.elements.nbytes();
   }
@@ -65,8 +82,19 @@ std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh,
   return results;
 }
 
+// With three ranks some have one micro-batch less than others.
 std::vector<MeshShape> Layouts() {
   return {{.shard = 2}, {.shard = 3}, {.shard = 5}, {.data = 2, .shard = 2}};
+}
+
+// What stages 1, 2 and 3 of ZeRO divide besides the optimizer's state.
+std::vector<Division> Divisions() {
+  return {{}, {.gradients = true}, {.values = true, .gradients = true}};
+}
+
+std::string Name(const MeshShape& mesh, const Division& divided) {
+  return absl::StrCat(mesh.data, " x ", mesh.shard, divided.gradients ? ", gradients" : "",
+                      divided.values ? ", values" : "");
 }
 
 TEST(ShardedTest, DeterministicModeIsBitwiseEqualUnderEveryDivision) {
@@ -79,30 +107,109 @@ TEST(ShardedTest, DeterministicModeIsBitwiseEqualUnderEveryDivision) {
     const Result one = Train(options, {}, 8)[0];
     EXPECT_LT(one.losses.back(), one.losses.front());
     for (const MeshShape& mesh : Layouts()) {
-      for (const Result& result : Train(options, mesh, 8)) {
-        EXPECT_EQ(result.losses, one.losses) << mesh.data << " x " << mesh.shard;
-        EXPECT_EQ(result.norms, one.norms) << mesh.data << " x " << mesh.shard;
-        EXPECT_EQ(result.validation, one.validation);
-        EXPECT_EQ(result.values, one.values) << mesh.data << " x " << mesh.shard;
+      for (const Division& divided : Divisions()) {
+        SCOPED_TRACE(Name(mesh, divided));
+        options.divided = divided;
+        for (const Result& result : Train(options, mesh, 8)) {
+          EXPECT_EQ(result.losses, one.losses);
+          EXPECT_EQ(result.norms, one.norms);
+          EXPECT_EQ(result.validation, one.validation);
+          EXPECT_EQ(result.values, one.values);
+        }
       }
     }
   }
 }
 
 TEST(ShardedTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
-  const TrainingOptions options = TinyOptions();
+  TrainingOptions options = TinyOptions();
   const Result one = Train(options, {}, 12)[0];
   for (const MeshShape& mesh : Layouts()) {
-    const std::vector<Result> results = Train(options, mesh, 12);
-    for (const Result& result : results) {
-      EXPECT_EQ(result.values, results[0].values);
-      ASSERT_EQ(result.losses.size(), one.losses.size());
-      for (size_t i = 0; i < one.losses.size(); ++i) {
-        EXPECT_NEAR(result.losses[i], one.losses[i], 1e-4 * one.losses[i]);
-        EXPECT_NEAR(result.norms[i], one.norms[i], 1e-3 * one.norms[i]);
+    for (const Division& divided : Divisions()) {
+      SCOPED_TRACE(Name(mesh, divided));
+      options.divided = divided;
+      const std::vector<Result> results = Train(options, mesh, 12);
+      for (const Result& result : results) {
+        EXPECT_EQ(result.values, results[0].values);
+        ASSERT_EQ(result.losses.size(), one.losses.size());
+        for (size_t i = 0; i < one.losses.size(); ++i) {
+          EXPECT_NEAR(result.losses[i], one.losses[i], 1e-4 * one.losses[i]);
+          EXPECT_NEAR(result.norms[i], one.norms[i], 1e-3 * one.norms[i]);
+        }
+        EXPECT_NEAR(result.validation, one.validation, 1e-4 * one.validation);
       }
     }
   }
+}
+
+// Notes the most units that have whole values or whole gradients at once, as seen whenever its rank
+// begins a collective.
+class WatchingCommunicator final : public ForwardingCommunicator {
+ public:
+  WatchingCommunicator(Communicator& inner, const std::vector<Unit>& units)
+      : ForwardingCommunicator(inner), units_(units) {}
+  std::unique_ptr<Pending> AllGather(at::Tensor output, at::Tensor input,
+                                     std::string_view label) override {
+    Look();
+    return ForwardingCommunicator::AllGather(std::move(output), std::move(input), label);
+  }
+  std::unique_ptr<Pending> AllToAllV(at::Tensor output, std::vector<int64_t> output_counts,
+                                     at::Tensor input, std::vector<int64_t> input_counts,
+                                     std::string_view label) override {
+    Look();
+    return ForwardingCommunicator::AllToAllV(std::move(output), std::move(output_counts),
+                                             std::move(input), std::move(input_counts), label);
+  }
+  int64_t values = 0, gradients = 0;
+
+ private:
+  void Look() {
+    int64_t with_values = 0, with_gradients = 0;
+    for (const Unit& unit : units_) {
+      with_values += HasMemory(unit.values());
+      with_gradients += HasMemory(unit.gradients());
+    }
+    values = std::max(values, with_values);
+    gradients = std::max(gradients, with_gradients);
+  }
+
+  const std::vector<Unit>& units_;
+};
+
+TEST(ShardedTest, DividedUnitsAreWholeOnlyWhileTheyAreInUse) {
+  TrainingOptions options = TinyOptions();
+  options.divided = {.values = true, .gradients = true};
+  planner::ModelShape model = TinyModel(0.1);
+  model.layers = 6;
+  LocalGroups groups({.shard = 2});
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      const std::atomic<bool> interrupt = false;
+      PhaseTimer timer(Clock::Real(), Phase::kOther);
+      const auto state = MakeState(options, model);
+      state->Divide({r, 2});
+      state->InitializeFresh();
+      SyntheticFeed feed(options, model.vocabulary);
+      Engine engine(*state, feed, timer, interrupt);
+      RoundGroups of_rank = groups.Of(r);
+      WatchingCommunicator watching(*of_rank.shard, state->units());
+      of_rank.shard = &watching;
+      EXPECT_TRUE(engine.BeginAlone(of_rank).ok());
+      for (int step = 0; step < 3; ++step) EXPECT_TRUE(engine.Step({}).ok());
+      // The shared embedding's own unit, the block that runs and the next; for gradients that, and
+      // two that are being exchanged.
+      EXPECT_GE(watching.values, 2);
+      EXPECT_LE(watching.values, 4);
+      EXPECT_GE(watching.gradients, 2);
+      EXPECT_LE(watching.gradients, 4);
+      for (const Unit& unit : state->units()) {
+        EXPECT_FALSE(HasMemory(unit.values())) << unit.layout().name;
+        EXPECT_FALSE(HasMemory(unit.gradients())) << unit.layout().name;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 // Counts the elements that its rank adds up with others.

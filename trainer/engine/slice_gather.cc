@@ -1,8 +1,10 @@
 #include "trainer/engine/slice_gather.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "base/status_macros.h"
 #include "trainer/parallel/chunk_view.h"
@@ -22,22 +24,36 @@ at::Tensor SliceOfRank(const at::Tensor& flat, int rank, int ranks) {
 }  // namespace
 
 absl::Status SliceGather::Start(const at::Tensor& flat, const std::string& label) {
+  return Start(flat, SliceOfRank(flat, group_.rank(), group_.size()), label);
+}
+
+absl::Status SliceGather::Start(const at::Tensor& flat, const at::Tensor& slice,
+                                const std::string& label) {
   const int ranks = group_.size();
   if (ranks == 1) return absl::OkStatus();
   if (gathers_.size() == kMostUnderWay) MUSTER_RETURN_IF_ERROR(FinishOldest());
-  const at::Tensor mine = SliceOfRank(flat, group_.rank(), ranks);
   const int64_t chunks = flat.numel() / kChunkElements;
   if (chunks % ranks == 0) {
-    gathers_.push_back({.flat = flat, .pending = group_.AllGather(flat, mine.clone(), label)});
+    const at::Tensor input = slice.is_alias_of(flat) ? slice.clone() : slice;
+    gathers_.push_back({.flat = flat, .pending = group_.AllGather(flat, input, label)});
     return absl::OkStatus();
   }
   // Slices differ by one chunk and the collective's inputs are equal, so that some have padding.
   const int64_t widest = (chunks + ranks - 1) / ranks * kChunkElements;
   at::Tensor input = at::zeros({widest}, flat.options());
-  input.narrow(0, 0, mine.numel()).copy_(mine);
-  at::Tensor output = at::zeros({widest * ranks}, flat.options());
+  input.narrow(0, 0, slice.numel()).copy_(slice);
+  at::Tensor output = at::empty({widest * ranks}, flat.options());
   gathers_.push_back(
       {.flat = flat, .output = output, .pending = group_.AllGather(output, input, label)});
+  return absl::OkStatus();
+}
+
+absl::Status SliceGather::FinishOf(const at::Tensor& flat) {
+  const auto is_under_way = [&] {
+    return std::any_of(gathers_.begin(), gathers_.end(),
+                       [&](const Gather& gather) { return gather.flat.is_same(flat); });
+  };
+  while (is_under_way()) MUSTER_RETURN_IF_ERROR(FinishOldest());
   return absl::OkStatus();
 }
 
@@ -55,9 +71,7 @@ absl::Status SliceGather::FinishOldest() {
   const int64_t widest = gather.output.numel() / ranks;
   for (int r = 0; r < ranks; ++r) {
     const at::Tensor slice = SliceOfRank(gather.flat, r, ranks);
-    if (r != group_.rank() && slice.numel() > 0) {
-      slice.copy_(gather.output.narrow(0, r * widest, slice.numel()));
-    }
+    if (slice.numel() > 0) slice.copy_(gather.output.narrow(0, r * widest, slice.numel()));
   }
   return absl::OkStatus();
 }

@@ -17,10 +17,14 @@ class SliceGather {
  public:
   explicit SliceGather(Communicator& group) : group_(group) {}
 
-  // Starts to fill `flat`, of whole chunks; waits for an earlier one if two are under way. The
-  // other slices of `flat` are undefined until Finish().
+  // Starts to fill `flat`, of whole chunks, from this rank's slice, which may be a view of it;
+  // waits for an earlier one if two are under way. `flat` is undefined until it is finished.
+  absl::Status Start(const at::Tensor& flat, const at::Tensor& slice, const std::string& label);
+  // Does the same from the slice within `flat`.
   absl::Status Start(const at::Tensor& flat, const std::string& label);
   absl::Status Finish();
+  // Finishes as many as it takes to finish that of `flat`, if it is under way.
+  absl::Status FinishOf(const at::Tensor& flat);
 
  private:
   struct Gather {

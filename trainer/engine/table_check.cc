@@ -1,7 +1,6 @@
 #include "trainer/engine/table_check.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "trainer/engine/collective_order.h"
+#include "trainer/engine/table_run.h"
 
 namespace muster::trainer {
 namespace {
@@ -30,14 +30,12 @@ bool Communicates(TaskKind kind) {
     case TaskKind::kBackward:
     case TaskKind::kBackwardInput:
     case TaskKind::kBackwardWeight:
+    case TaskKind::kRelease:
     case TaskKind::kApply:
       return false;
   }
   return false;
 }
-
-// Returns true for the collectives of all ranks that the update waits for.
-bool IsVote(TaskKind kind) { return kind == TaskKind::kVote || kind == TaskKind::kConfirm; }
 
 // Checks one rank's table by itself, task by task.
 class RankCheck {
@@ -77,7 +75,8 @@ class RankCheck {
     }
     if (has_block && task.micro_batch < 0) return Refuse(task, "must name a micro-batch");
     const int units = static_cast<int>(shape_.unit_users.size());
-    const bool has_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce;
+    const bool has_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kRelease ||
+                          task.kind == TaskKind::kReduce;
     if (task.unit >= units || (has_unit && task.unit < 0)) {
       return Refuse(task, absl::StrCat("must name one of the ", units, " units"));
     }
@@ -123,6 +122,21 @@ class RankCheck {
         return Apply(task);
       case TaskKind::kGather:
         return Gather(task);
+      case TaskKind::kRelease:
+        if (gathered_.erase(task.unit) == 0) return Refuse(task, "comes before its gather");
+        return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status NeedValues(const Task& task) const {
+    if (!shape_.values_divided) return absl::OkStatus();
+    for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
+      const std::vector<int>& users = shape_.unit_users[u];
+      if (std::find(users.begin(), users.end(), task.block) == users.end()) continue;
+      if (!gathered_.contains(static_cast<int>(u))) {
+        return Refuse(task, absl::StrCat("comes before the gather of unit ", u));
+      }
     }
     return absl::OkStatus();
   }
@@ -134,6 +148,7 @@ class RankCheck {
   }
 
   absl::Status Forward(const Task& task) {
+    MUSTER_RETURN_IF_ERROR(NeedValues(task));
     Progress& progress = done_[{task.block, task.micro_batch}];
     if (progress.forward) return Refuse(task, "is run twice");
     if (task.block > 0 && !Has(task.block - 1, task.micro_batch, false)) {
@@ -145,6 +160,7 @@ class RankCheck {
   }
 
   absl::Status Backward(const Task& task) {
+    MUSTER_RETURN_IF_ERROR(NeedValues(task));
     const auto it = done_.find({task.block, task.micro_batch});
     if (it == done_.end() || !it->second.forward) return Refuse(task, "comes before its forward");
     Progress& progress = it->second;
@@ -165,17 +181,24 @@ class RankCheck {
     if (weight) {
       ++backwards_[task.block];
       --alive_[task.block];
+      for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
+        if (shape_.unit_users[u].front() == task.block) reduced_.erase(static_cast<int>(u));
+      }
     }
     return absl::OkStatus();
   }
 
   absl::Status Reduce(const Task& task) {
-    if (!reduced_.insert(task.unit).second) return Refuse(task, "is run twice");
+    if (!reduced_.insert(task.unit).second && !shape_.gradients_divided) {
+      return Refuse(task, "is run twice");
+    }
     bool used = false;
     for (const int block : shape_.unit_users[task.unit]) {
       if (!forwards_.contains(block)) continue;
       used = true;
-      if (backwards_[block] < forwards_[block]) {
+      const int last_user = shape_.unit_users[task.unit].back();
+      const int begun = shape_.gradients_divided ? backwards_[last_user] : forwards_[block];
+      if (backwards_[block] < begun) {
         return Refuse(task,
                       absl::StrCat("comes before the last backward of its user, block ", block));
       }
@@ -186,6 +209,11 @@ class RankCheck {
 
   absl::Status Gather(const Task& task) {
     if (!shape_.divided) return Refuse(task, "gathers a unit that every rank holds");
+    if (shape_.values_divided) {
+      if (votes_seen_ > 0) return Refuse(task, "gathers values that no block will use");
+      if (!gathered_.insert(task.unit).second) return Refuse(task, "comes before its release");
+      return absl::OkStatus();
+    }
     if (!applied_.contains(task.unit)) return Refuse(task, "comes before the unit is applied");
     if (!gathered_.insert(task.unit).second) return Refuse(task, "is run twice");
     return absl::OkStatus();
@@ -212,6 +240,9 @@ class RankCheck {
     if (votes_seen_ == 0 || votes_seen_ < votes_) return Refuse(task, "comes before the last vote");
     for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
       if (!Uses(u) || (task.unit >= 0 && task.unit != static_cast<int>(u))) continue;
+      if (shape_.values_divided && gathered_.contains(static_cast<int>(u))) {
+        return Refuse(task, absl::StrCat("comes before the release of unit ", u));
+      }
       if (!applied_.insert(static_cast<int>(u)).second) {
         return Refuse(task, absl::StrCat("applies unit ", u, " twice"));
       }
@@ -246,7 +277,9 @@ class RankCheck {
       return refuse("the update is not prepared and confirmed");
     }
     if (!applies_done()) return refuse("not every unit is applied");
-    if (shape_.divided && gathered_ != applied_) return refuse("not every unit is gathered");
+    if (shape_.divided && !shape_.values_divided && gathered_ != applied_) {
+      return refuse("not every unit is gathered");
+    }
     return absl::OkStatus();
   }
 
@@ -262,106 +295,6 @@ class RankCheck {
   int votes_ = 0, votes_seen_ = 0, most_alive_ = 0;
 };
 
-double Cost(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kForward:
-    case TaskKind::kBackwardInput:
-    case TaskKind::kBackwardWeight:
-      return 1.0;
-    case TaskKind::kBackward:
-      return 2.0;
-    default:
-      return 0.0;
-  }
-}
-
-// Runs all tables at once, with messages, votes, and a clock for each rank.
-class Simulation {
- public:
-  explicit Simulation(const std::vector<TaskTable>& ranks)
-      : ranks_(ranks), next_(ranks.size()), clock_(ranks.size()), busy_(ranks.size()) {}
-
-  absl::StatusOr<double> Run() {
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (size_t r = 0; r < ranks_.size(); ++r) {
-        while (next_[r] < ranks_[r].size() && !IsVote(ranks_[r][next_[r]].kind)) {
-          MUSTER_ASSIGN_OR_RETURN(const bool ran, RunTask(static_cast<int>(r)));
-          if (!ran) break;
-          moved = true;
-        }
-      }
-      moved = Vote() || moved;
-    }
-    return End();
-  }
-
- private:
-  absl::StatusOr<bool> RunTask(int rank) {
-    const Task& task = ranks_[rank][next_[rank]];
-    if (task.kind == TaskKind::kSend) {
-      messages_[{rank, task.peer}].push_back({task, clock_[rank]});
-    } else if (task.kind == TaskKind::kRecv) {
-      auto& queue = messages_[{task.peer, rank}];
-      if (queue.empty()) return false;
-      const auto& [sent, when] = queue.front();
-      if (sent.block != task.block || sent.micro_batch != task.micro_batch ||
-          sent.gradient != task.gradient) {
-        return absl::InvalidArgumentError(absl::StrCat("task tables: rank ", rank, " expects ",
-                                                       ToString(task), " but rank ", task.peer,
-                                                       " sent ", ToString(sent)));
-      }
-      clock_[rank] = std::max(clock_[rank], when);
-      queue.pop_front();
-    }
-    clock_[rank] += Cost(task.kind);
-    busy_[rank] += Cost(task.kind);
-    ++next_[rank];
-    return true;
-  }
-
-  // Passes a vote or a confirmation that every rank has come to.
-  bool Vote() {
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      if (next_[r] == ranks_[r].size() || !IsVote(ranks_[r][next_[r]].kind) ||
-          ranks_[r][next_[r]].kind != ranks_[0][next_[0]].kind) {
-        return false;
-      }
-    }
-    const double latest = *std::max_element(clock_.begin(), clock_.end());
-    std::fill(clock_.begin(), clock_.end(), latest);
-    for (size_t& next : next_) ++next;
-    return true;
-  }
-
-  absl::StatusOr<double> End() const {
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      if (next_[r] == ranks_[r].size()) continue;
-      return absl::InvalidArgumentError(absl::StrCat("task tables: deadlock: rank ", r,
-                                                     " would wait forever in ",
-                                                     ToString(ranks_[r][next_[r]])));
-    }
-    for (const auto& [pair, queue] : messages_) {
-      if (queue.empty()) continue;
-      return absl::InvalidArgumentError(absl::StrCat("task tables: no rank receives ",
-                                                     ToString(queue.front().first), " from rank ",
-                                                     pair.first));
-    }
-    double busy = 0.0, longest = 0.0;
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      busy += busy_[r];
-      longest = std::max(longest, clock_[r]);
-    }
-    return 1.0 - busy / (longest * static_cast<double>(ranks_.size()));
-  }
-
-  const std::vector<TaskTable>& ranks_;
-  std::vector<size_t> next_;
-  std::vector<double> clock_, busy_;
-  std::map<std::pair<int, int>, std::deque<std::pair<Task, double>>> messages_;
-};
-
 }  // namespace
 
 absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
@@ -372,7 +305,7 @@ absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
     MUSTER_RETURN_IF_ERROR(check.Run());
     report.most_alive = std::max(report.most_alive, check.most_alive());
   }
-  MUSTER_ASSIGN_OR_RETURN(report.bubble, Simulation(ranks).Run());
+  MUSTER_ASSIGN_OR_RETURN(report.bubble, RunTables(ranks));
   MUSTER_RETURN_IF_ERROR(CheckCollectiveOrder(ranks));
   return report;
 }

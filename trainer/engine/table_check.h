@@ -23,13 +23,16 @@ struct TableReport {
 // - every task names a block, unit and peer that exist, and split backwards only blocks that can;
 // - each block a rank runs has one forward and one whole backward per micro-batch, in this order,
 //   with its inputs (and output gradients) computed or received before;
-// - each unit a rank uses is reduced once, after the last backward of all its users;
+// - each unit a rank uses is reduced once, after the last backward of all its users; if gradients are
+//   divided, as often as is needed, but only between micro-batches' backwards of its users;
 // - Vote follows all reduces; if the optimizer prepares, Prepare follows the Vote and Confirm follows
 //   Prepare; Apply follows the last Vote or Confirm, every unit is applied once, and between that
 //   and the last Apply nothing communicates;
-// - if the state is divided, every unit is gathered once after it is applied, and only then;
+// - if the state is divided, every unit is gathered once after it is applied, and only then; but if
+//   values are divided, before the blocks that use it, and released before it is gathered again and
+//   before it is applied;
 // - run together the tables end: every Recv finds its Send in order, ranks that share a unit reduce
-//   in the same order, and all ranks vote and confirm equally often.
+//   and gather in the same order, and all ranks vote and confirm equally often.
 // clang-format on
 absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
                                         const std::vector<TaskTable>& ranks);

@@ -1,9 +1,11 @@
 #include "trainer/engine/table_check.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/collective_order.h"
 #include "trainer/engine/task_table.h"
@@ -26,7 +28,7 @@ size_t Find(const TaskTable& table, const Task& task) {
 }
 
 TEST(DataParallelTableTest, ReducesEachUnitRightAfterItsLastUsersLastBackward) {
-  const TaskTable table = DataParallelTable(Tied(), 2);
+  const TaskTable table = DataParallelTable(Tied(), 2, 2);
   for (int unit = 0; unit < 4; ++unit) {
     const size_t at = Find(table, {.kind = TaskKind::kReduce, .unit = unit});
     ASSERT_LT(at, table.size());
@@ -40,11 +42,124 @@ TEST(DataParallelTableTest, ReducesEachUnitRightAfterItsLastUsersLastBackward) {
   EXPECT_EQ(table.back().kind, TaskKind::kApply);
 }
 
+std::string Text(const TaskTable& table) {
+  std::string text;
+  for (const Task& task : table) absl::StrAppend(&text, ToString(task), "\n");
+  return text;
+}
+
+TableShape Divided(bool values) {
+  TableShape shape = Tied();
+  shape.divided = shape.gradients_divided = true;
+  shape.values_divided = values;
+  return shape;
+}
+
+TEST(DataParallelTableTest, DividedValuesAreGatheredOneBlockAheadAndReleasedAfterUse) {
+  EXPECT_EQ(Text(DataParallelTable(Divided(true), 1, 1)),
+            "Gather(unit 0)\nGather(unit 1)\nGather(unit 2)\nForward(block 0, micro-batch 0)\n"
+            "Release(unit 0)\nRelease(unit 1)\n"
+            "Gather(unit 0)\nGather(unit 3)\nForward(block 1, micro-batch 0)\nRelease(unit 2)\n"
+            "Forward(block 2, micro-batch 0)\n"
+            "Gather(unit 2)\nBackward(block 2, micro-batch 0)\nRelease(unit 0)\nRelease(unit 3)\n"
+            "Reduce(unit 3)\n"
+            "Gather(unit 0)\nGather(unit 1)\nBackward(block 1, micro-batch 0)\nRelease(unit 2)\n"
+            "Reduce(unit 2)\n"
+            "Backward(block 0, micro-batch 0)\nRelease(unit 0)\nRelease(unit 1)\n"
+            "Reduce(unit 0)\nReduce(unit 1)\nVote()\nApply()\n");
+}
+
+// A rank with fewer micro-batches than another must not leave it alone in a collective.
+TEST(DataParallelTableTest, RanksWithUnequalSharesRunTheSameCollectives) {
+  for (const bool values : {false, true}) {
+    const TableShape shape = Divided(values);
+    const TaskTable one = DataParallelTable(shape, 1, 3), three = DataParallelTable(shape, 3, 3);
+    EXPECT_EQ(Refusal(shape, {one, three}), "accepted");
+    EXPECT_NE(Refusal(shape, {DataParallelTable(shape, 1, 1), three}), "accepted");
+    const auto forwards = [](const TaskTable& table) {
+      return std::count_if(table.begin(), table.end(),
+                           [](const Task& task) { return task.kind == TaskKind::kForward; });
+    };
+    EXPECT_EQ(forwards(one), 3);
+    EXPECT_EQ(forwards(three), 9);
+  }
+}
+
+TEST(CheckTablesTest, DividedValuesMustBeThereForEveryPassAndGoneForTheUpdate) {
+  const TableShape shape = Divided(true);
+  const TaskTable good = DataParallelTable(shape, 1, 1);
+  EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
+  const auto without_first = [&](TaskKind kind) {
+    TaskTable table = good;
+    table.erase(std::find_if(table.begin(), table.end(),
+                             [&](const Task& task) { return task.kind == kind; }));
+    return Refusal(shape, {table});
+  };
+  EXPECT_EQ(
+      without_first(TaskKind::kGather),
+      "task table of rank 0: Forward(block 0, micro-batch 0) comes before the gather of unit 0");
+  EXPECT_EQ(without_first(TaskKind::kRelease),
+            "task table of rank 0: Gather(unit 0) comes before its release");
+  TaskTable kept = good;
+  const auto last = std::find_if(kept.rbegin(), kept.rend(),
+                                 [](const Task& task) { return task.kind == TaskKind::kRelease; });
+  kept.erase(std::next(last).base());
+  EXPECT_EQ(Refusal(shape, {kept}),
+            "task table of rank 0: Apply() comes before the release of unit 1");
+  TaskTable late = good;
+  late.push_back({.kind = TaskKind::kGather, .unit = 0});
+  EXPECT_EQ(Refusal(shape, {late}),
+            "task table of rank 0: Gather(unit 0) gathers values that no block will use");
+}
+
+TEST(CheckTablesTest, EveryDividedGradientIsReducedBetweenMicroBatches) {
+  const TableShape shape = Divided(false);
+  const TaskTable good = DataParallelTable(shape, 2, 2);
+  EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
+  TaskTable half = good;
+  const size_t reduce = Find(half, {.kind = TaskKind::kReduce, .unit = 3});
+  half.insert(half.begin() + static_cast<ptrdiff_t>(reduce),
+              {.kind = TaskKind::kReduce, .unit = 0});
+  EXPECT_EQ(Refusal(shape, {half}),
+            "task table of rank 0: Reduce(unit 0) comes before the last backward of its user, "
+            "block 0");
+  TaskTable lost = good;
+  const auto last = std::find_if(lost.rbegin(), lost.rend(),
+                                 [](const Task& task) { return task.kind == TaskKind::kReduce; });
+  lost.erase(std::next(last).base());
+  EXPECT_EQ(Refusal(shape, {lost}),
+            "task table of rank 0: Vote() comes before the reduce of unit 1");
+}
+
+// Both go through one group of ranks, whose collectives are matched by their order.
+TEST(CheckTablesTest, GathersAndReducesHaveOneOrderOnAllRanks) {
+  const TableShape shape = Divided(true);
+  const TaskTable good = DataParallelTable(shape, 1, 1);
+  TaskTable other = good;
+  const size_t reduce = Find(other, {.kind = TaskKind::kReduce, .unit = 3});
+  std::swap(other[reduce], other[reduce + 1]);
+  EXPECT_EQ(Refusal(shape, {good, other}),
+            "task tables: ranks 0 and 1 run the Reduces and Gathers of their units in different "
+            "orders");
+}
+
+TEST(EvaluationTableTest, RunsEachBlockOnceWithItsValues) {
+  EXPECT_EQ(Text(EvaluationTable(Tied())),
+            "Forward(block 0, micro-batch 0)\nForward(block 1, micro-batch 0)\n"
+            "Forward(block 2, micro-batch 0)\n");
+  EXPECT_EQ(Text(EvaluationTable(Divided(true))),
+            "Gather(unit 0)\nGather(unit 1)\nGather(unit 2)\nForward(block 0, micro-batch 0)\n"
+            "Release(unit 0)\nRelease(unit 1)\n"
+            "Gather(unit 0)\nGather(unit 3)\nForward(block 1, micro-batch 0)\nRelease(unit 2)\n"
+            "Forward(block 2, micro-batch 0)\nRelease(unit 0)\nRelease(unit 3)\n");
+}
+
 TEST(CheckTablesTest, AcceptsDataParallelTablesOfAnySizeWithoutBubble) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (int micro_batches = 1; micro_batches <= 4; ++micro_batches) {
       const auto report = CheckTables(
-          Tied(), std::vector<TaskTable>(ranks, DataParallelTable(Tied(), micro_batches)));
+          Tied(),
+          std::vector<TaskTable>(ranks, DataParallelTable(Tied(), micro_batches, micro_batches)));
       ASSERT_TRUE(report.ok()) << report.status();
       EXPECT_EQ(report->bubble, 0.0);
       EXPECT_EQ(report->most_alive, 1);
@@ -53,7 +168,7 @@ TEST(CheckTablesTest, AcceptsDataParallelTablesOfAnySizeWithoutBubble) {
 }
 
 TEST(CheckTablesTest, RefusesEveryDroppedAndEveryDoubledTask) {
-  const TaskTable good = DataParallelTable(Tied(), 2);
+  const TaskTable good = DataParallelTable(Tied(), 2, 2);
   for (size_t i = 0; i < good.size(); ++i) {
     TaskTable dropped = good;
     dropped.erase(dropped.begin() + static_cast<ptrdiff_t>(i));
@@ -67,7 +182,7 @@ TEST(CheckTablesTest, RefusesEveryDroppedAndEveryDoubledTask) {
 }
 
 TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
-  const TaskTable good = DataParallelTable(Tied(), 1);
+  const TaskTable good = DataParallelTable(Tied(), 1, 1);
   int accepted = 0, refused = 0;
   for (size_t from = 0; from < good.size(); ++from) {
     for (size_t to = 0; to < good.size(); ++to) {
@@ -87,30 +202,30 @@ TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
 
 TEST(CheckTablesTest, NamesTheRankTheTaskAndTheFault) {
   const TableShape shape = Tied();
-  TaskTable table = DataParallelTable(shape, 1);
+  TaskTable table = DataParallelTable(shape, 1, 1);
   std::swap(table[2], table[3]);
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Backward(block 2, micro-batch 0) comes before its forward");
-  table = DataParallelTable(shape, 1);
+  table = DataParallelTable(shape, 1, 1);
   std::swap(table[table.size() - 1], table[table.size() - 2]);
   EXPECT_EQ(Refusal(shape, {table}), "task table of rank 0: Apply() comes before the last vote");
-  table = DataParallelTable(shape, 1);
+  table = DataParallelTable(shape, 1, 1);
   table.insert(table.end() - 1, {.kind = TaskKind::kGather, .unit = 0});
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Gather(unit 0) communicates between the vote and the apply");
-  table = DataParallelTable(shape, 1);
+  table = DataParallelTable(shape, 1, 1);
   table.insert(table.begin() + 4, {.kind = TaskKind::kReduce, .unit = 0});
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Reduce(unit 0) comes before the last backward of its user, "
             "block 0");
-  table = DataParallelTable(shape, 1);
+  table = DataParallelTable(shape, 1, 1);
   table[0].block = 7;
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Forward(block 7, micro-batch 0) must name one of the 3 blocks");
 }
 
 TEST(CheckTablesTest, RefusesRanksThatReduceInDifferentOrders) {
-  const TaskTable a = DataParallelTable(Tied(), 1);
+  const TaskTable a = DataParallelTable(Tied(), 1, 1);
   TaskTable b = a;
   const size_t i = Find(b, {.kind = TaskKind::kReduce, .unit = 0});
   ASSERT_EQ(b[i + 1].kind, TaskKind::kReduce);
@@ -133,7 +248,7 @@ TEST(CheckTablesTest, RefusesThreeRanksThatWaitForEachOtherInACircle) {
 
 // Comparing each rank with each other one would take longer than any test may.
 TEST(CheckTablesTest, TheTablesOfTwentyThousandRanksAreCheckedInOnePass) {
-  const TaskTable same = DataParallelTable(Tied(), 1);
+  const TaskTable same = DataParallelTable(Tied(), 1, 1);
   std::vector<TaskTable> ranks(20'000, same);
   EXPECT_EQ(Refusal(Tied(), ranks), "accepted");
   const size_t i = Find(same, {.kind = TaskKind::kReduce, .unit = 0});
@@ -144,7 +259,7 @@ TEST(CheckTablesTest, TheTablesOfTwentyThousandRanksAreCheckedInOnePass) {
 
 TEST(CheckTablesTest, SplitsOnlyBackwardsThatCanSplit) {
   const auto split = [](int block) {
-    TaskTable table = DataParallelTable(Tied(), 1);
+    TaskTable table = DataParallelTable(Tied(), 1, 1);
     const size_t i = Find(table, {.kind = TaskKind::kBackward, .block = block, .micro_batch = 0});
     table[i].kind = TaskKind::kBackwardInput;
     table.insert(table.begin() + static_cast<ptrdiff_t>(i) + 1,
@@ -227,7 +342,7 @@ TEST(CheckTablesTest, FindsMessagesThatDoNotMatchAndDeadlocks) {
 TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
   TableShape shape = Tied();
   shape.optimizer_prepares = true;
-  const TaskTable good = DataParallelTable(shape, 1);
+  const TaskTable good = DataParallelTable(shape, 1, 1);
   EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
   const auto without = [&](TaskKind kind) {
     TaskTable table = good;
@@ -238,7 +353,7 @@ TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
             "task table of rank 0: Confirm() comes before the update is prepared");
   EXPECT_EQ(without(TaskKind::kConfirm),
             "task table of rank 0: Prepare() communicates between the vote and the apply");
-  EXPECT_EQ(Refusal(shape, {DataParallelTable(Tied(), 1)}),
+  EXPECT_EQ(Refusal(shape, {DataParallelTable(Tied(), 1, 1)}),
             "task table of rank 0: the update is not prepared and confirmed");
   EXPECT_EQ(without(TaskKind::kVote), "task table of rank 0: Prepare() comes before the vote");
 }
@@ -246,7 +361,7 @@ TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
 TEST(CheckTablesTest, ADividedStateIsGatheredAfterEveryUpdate) {
   TableShape shape = Tied();
   shape.divided = true;
-  const TaskTable good = DataParallelTable(shape, 1);
+  const TaskTable good = DataParallelTable(shape, 1, 1);
   EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
   EXPECT_EQ(Refusal(Tied(), {good}),
             "task table of rank 0: Gather(unit 0) gathers a unit that every rank holds");

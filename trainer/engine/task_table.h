@@ -13,8 +13,9 @@ namespace muster::trainer {
 //
 //   Forward, Backward      block and micro_batch; Backward also adds the parameters' gradients
 //   BackwardInput/Weight   the two halves of Backward, for blocks that can split it
-//   Gather, Reduce         unit; start a collective among the ranks that share the unit. The Vote
-//                          waits for every Reduce
+//   Gather, Reduce         unit; start a collective among the ranks that share the unit. The blocks
+//                          that use the unit wait for its Gather, the Vote for every Reduce
+//   Release                unit; frees the values that a Gather brought
 //   Send, Recv             micro_batch, peer, and block's outputs (if `gradient`, their gradient).
 //                          A Send is buffered
 //   Vote                   the collective among all ranks that decides the step
@@ -27,6 +28,7 @@ enum class TaskKind {
   kBackwardInput,
   kBackwardWeight,
   kGather,
+  kRelease,
   kReduce,
   kSend,
   kRecv,
@@ -63,13 +65,25 @@ struct TableShape {
   bool optimizer_prepares = false;
   // The ranks divide the state: after Apply each has new values of its slices only.
   bool divided = false;
+  // A rank has whole gradients of a unit during a backward pass only, and whole values only between
+  // a Gather and a Release.
+  bool gradients_divided = false;
+  bool values_divided = false;
 };
 
 // Returns one rank's table for plain data parallelism: micro-batches one after the other; the
 // Reduce of a unit stands right after the last backward of its last user, so that it overlaps with
 // the backward of the blocks before it. If the state is divided, the values are gathered at the
 // end.
-TaskTable DataParallelTable(const TableShape& shape, int micro_batches);
+//
+// If gradients are divided, units are reduced after the backward of each micro-batch. If values are
+// divided, those of a block are gathered while the block before it runs, and released after it.
+// Ranks then take part in the collectives of as many rounds as the rank with the `most`
+// micro-batches has.
+TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most);
+
+// Returns the table of one micro-batch's forward pass, for ranks that evaluate one each.
+TaskTable EvaluationTable(const TableShape& shape);
 
 }  // namespace muster::trainer
 

@@ -199,7 +199,7 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
                           parts_.state.commit().Go(round_, rank_, go.resume()));
   MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
   const bool live = go.resume().source() == ResumePoint::LIVE;
-  if (mesh_->groups().shard != nullptr) {
+  if (mesh_->groups().shard != nullptr && !parts_.state.divides_values()) {
     MUSTER_RETURN_IF_ERROR(GatherValues(*mesh_->groups().shard, parts_.state));
   }
   MUSTER_RETURN_IF_ERROR(

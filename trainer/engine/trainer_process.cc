@@ -94,9 +94,8 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
   planner::MemoryEstimate memory =
       planner::EstimateMemory(shape, config_.precision, static_cast<int32_t>(training.micro_batch),
                               static_cast<int32_t>(training.sequence), config_.optimizer);
-  const int64_t elsewhere = memory.optimizer - memory.optimizer / ShardsOf(spec);
-  memory.optimizer -= elsewhere;
-  memory.checkpoint_copy -= elsewhere;
+  memory =
+      planner::DivideMemory(memory, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
   MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);
@@ -138,7 +137,8 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
   MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options));
   MUSTER_ASSIGN_OR_RETURN(process->state_,
-                          TrainingState::Create(std::move(model), process->config_.training));
+                          TrainingState::Create(std::move(model), process->config_.training,
+                                                {.index = 0, .count = ShardsOf(spec)}));
   process->network_ = MakeGlooNetwork(options.host, process->config_.step_deadline);
   if (!spec.checkpoint().uri().empty()) {
     const Tokenizer* tokenizer = process->dataset_.tokenizer.get();

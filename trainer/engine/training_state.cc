@@ -17,16 +17,26 @@
 namespace muster::trainer {
 namespace {
 
-std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units, const Shard& shard) {
+std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
+                                          const std::vector<HeldSlice>& slices) {
   std::vector<OptimizerUnit> out;
-  for (const Unit& unit : units) {
-    const TreeNode slice = SliceOf(unit.layout().chunks(), shard);
-    const at::Tensor values = ChunksOf(unit.values(), slice);
-    const int64_t decay = unit.layout().decay_elements - slice.begin * kChunkElements;
-    out.push_back({values, ChunksOf(unit.gradients(), slice),
-                   std::clamp(decay, int64_t{0}, values.numel())});
+  for (size_t u = 0; u < units.size(); ++u) {
+    const HeldSlice& slice = slices[u];
+    const int64_t decay = units[u].layout().decay_elements - slice.chunks.begin * kChunkElements;
+    out.push_back(
+        {slice.values, slice.gradients, std::clamp(decay, int64_t{0}, slice.values.numel())});
   }
   return out;
+}
+
+// Returns the part of a tensor of the unit's that lies in `slice`; `flat` has the slice's elements.
+TensorPart PartOf(const UnitTensor& tensor, const TreeNode& slice, const at::Tensor& flat,
+                  std::string name) {
+  const int64_t first = slice.begin * kChunkElements, last = slice.end * kChunkElements;
+  const int64_t begin = std::clamp(tensor.offset, first, last);
+  const int64_t end = std::clamp(tensor.offset + tensor.size, first, last);
+  return {std::move(name), tensor.spec.shape, begin < end ? begin - tensor.offset : 0,
+          flat.narrow(0, begin - first, end - begin)};
 }
 
 std::string_view Bytes(const at::Tensor& tensor) {
@@ -42,24 +52,28 @@ StepRules RulesOf(const TrainingOptions& options) {
           .max_skipped_total = options.max_skipped_total};
 }
 
-absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(
-    Model model, const TrainingOptions& options) {
+absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
+                                                                     const TrainingOptions& options,
+                                                                     const Shard& shard) {
   try {
     MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units, MakeUnits(model, options.types.parameters));
     return std::unique_ptr<TrainingState>(
-        new TrainingState(std::move(model), std::move(units), options));
+        new TrainingState(std::move(model), std::move(units), options, shard));
   } catch (const std::exception& e) {  // torch has no memory
     return absl::ResourceExhaustedError(absl::StrCat("allocating the model: ", e.what()));
   }
 }
 
-TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options)
+TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
+                             const Shard& shard)
     : options_(options),
       sealed_under_(options),
       model_(std::move(model)),
       units_(std::move(units)),
-      optimizer_(MakeOptimizerOf(shard_)),
-      commit_(optimizer_->has_prepare()) {}
+      commit_(false) {
+  Adopt(MakeHolding(shard));
+  commit_ = CommitMachine(optimizer_->has_prepare());
+}
 
 TreeNode TrainingState::Slice(int unit) const {
   return SliceOf(units_[static_cast<size_t>(unit)].layout().chunks(), shard_);
@@ -69,19 +83,49 @@ at::Tensor TrainingState::SliceOfFlat(int unit, const at::Tensor& flat) const {
   return ChunksOf(flat, Slice(unit));
 }
 
-std::unique_ptr<Optimizer> TrainingState::MakeOptimizerOf(const Shard& shard) const {
-  return options_.make_optimizer(options_.optimizer, OptimizerUnits(units_, shard));
+Division TrainingState::DivisionOf(const Shard& shard) const {
+  if (shard.whole()) return {};
+  return {.values = options_.divided.values,
+          .gradients = options_.divided.gradients && !options_.deterministic};
+}
+
+bool TrainingState::divides_values() const {
+  return std::any_of(units_.begin(), units_.end(),
+                     [](const Unit& unit) { return unit.divides_values(); });
+}
+
+bool TrainingState::Holds(const Shard& shard) const {
+  const Division division = DivisionOf(shard);
+  // A rank that ran out of memory in Divide() has no optimizer.
+  return shard == shard_ && optimizer_ != nullptr &&
+         std::all_of(units_.begin(), units_.end(), [&](const Unit& unit) {
+           return division == Division{unit.divides_values(), unit.divides_gradients()};
+         });
+}
+
+Holding TrainingState::MakeHolding(const Shard& shard) const {
+  Holding holding{.shard = shard};
+  for (const Unit& unit : units_) {
+    const TreeNode chunks = SliceOf(unit.layout().chunks(), shard);
+    holding.slices.push_back(unit.MakeSlice(chunks, DivisionOf(shard)));
+  }
+  holding.optimizer =
+      options_.make_optimizer(options_.optimizer, OptimizerUnits(units_, holding.slices));
+  return holding;
 }
 
 void TrainingState::Divide(const Shard& shard) {
-  if (shard == shard_) return;
-  optimizer_.reset();  // before the other takes its memory
-  Adopt(shard, MakeOptimizerOf(shard));
+  if (Holds(shard)) return;
+  // What is held goes before the other takes its memory.
+  optimizer_.reset();
+  for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
+  Adopt(MakeHolding(shard));
 }
 
-void TrainingState::Adopt(const Shard& shard, std::unique_ptr<Optimizer> optimizer) {
-  shard_ = shard;
-  optimizer_ = std::move(optimizer);
+void TrainingState::Adopt(Holding holding) {
+  shard_ = holding.shard;
+  optimizer_ = std::move(holding.optimizer);
+  for (size_t u = 0; u < units_.size(); ++u) units_[u].Hold(std::move(holding.slices[u]));
   commit_.DropSealed();
 }
 
@@ -156,9 +200,7 @@ absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision) 
   const c10::AutoGradMode no_graph(false);
   const UpdateOptions update = UpdateOf(decision);
   if (update.gradient_factor != 1.0) {
-    for (size_t u = 0; u < units_.size(); ++u) {
-      SliceOfFlat(static_cast<int>(u), units_[u].gradients()).mul_(update.gradient_factor);
-    }
+    for (const Unit& unit : units_) unit.held().gradients.mul_(update.gradient_factor);
   }
   optimizer_->Configure(sealed_under_.optimizer);
   optimizer_->Apply(update.update, update.learning_rate);
@@ -178,7 +220,7 @@ std::vector<NamedTensor> TrainingState::FlatTensors() const {
   std::vector<NamedTensor> out;
   for (size_t u = 0; u < units_.size(); ++u) {
     const std::string& name = units_[u].layout().name;
-    out.push_back({name, SliceOfFlat(static_cast<int>(u), units_[u].values())});
+    out.push_back({name, units_[u].held().values});
     const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
     for (size_t i = 0; i < state.size(); ++i) {
       out.push_back({absl::StrCat(name, ".", optimizer_->state_names()[i]), state[i]});
@@ -207,19 +249,27 @@ std::vector<NamedTensor> TrainingState::Gradients() const {
   return out;
 }
 
+std::vector<TensorPart> TrainingState::ValueParts() const {
+  std::vector<TensorPart> out;
+  for (const Unit& unit : units_) {
+    const bool divided = unit.divides_values();
+    const TreeNode run = divided ? unit.held().chunks : TreeNode{0, unit.layout().chunks()};
+    const at::Tensor& values = divided ? unit.held().values : unit.values();
+    for (const UnitTensor& tensor : unit.layout().tensors) {
+      out.push_back(PartOf(tensor, run, values, tensor.spec.name));
+    }
+  }
+  return out;
+}
+
 std::vector<TensorPart> TrainingState::OptimizerParts() const {
   std::vector<TensorPart> out;
   for (size_t u = 0; u < units_.size(); ++u) {
     const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
-    const TreeNode slice = Slice(static_cast<int>(u));
-    const int64_t first = slice.begin * kChunkElements, last = slice.end * kChunkElements;
     for (const UnitTensor& tensor : units_[u].layout().tensors) {
-      const int64_t begin = std::clamp(tensor.offset, first, last);
-      const int64_t end = std::clamp(tensor.offset + tensor.size, first, last);
       for (size_t i = 0; i < state.size(); ++i) {
-        out.push_back({absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i]),
-                       tensor.spec.shape, begin < end ? begin - tensor.offset : 0,
-                       state[i].narrow(0, begin - first, end - begin)});
+        out.push_back(PartOf(tensor, units_[u].held().chunks, state[i],
+                             absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i])));
       }
     }
   }
@@ -229,7 +279,8 @@ std::vector<TensorPart> TrainingState::OptimizerParts() const {
 std::vector<int64_t> TrainingState::Digest() const {
   std::vector<int64_t> out;
   for (const Unit& unit : units_) {
-    out.push_back(static_cast<int64_t>(Hash64(Bytes(unit.values()))));
+    const at::Tensor& values = unit.divides_values() ? unit.held().values : unit.values();
+    out.push_back(static_cast<int64_t>(Hash64(Bytes(values))));
   }
   for (size_t u = 0; u < units_.size(); ++u) {
     uint64_t hash = 0;

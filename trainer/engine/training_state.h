@@ -34,6 +34,9 @@ struct TrainingOptions {
   double clip_norm = 1.0;     // 0: never
   int64_t max_skipped_in_row = INT64_MAX;
   int64_t max_skipped_total = INT64_MAX;
+  // What ranks that divide the state divide besides the optimizer's. In deterministic mode they
+  // keep whole gradients all the same.
+  Division divided;
   OptimizerOptions optimizer;
   // Makes the optimizer of some units, or of slices of them.
   std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerOptions&,
@@ -63,6 +66,13 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
+// What a rank holds of every unit, and the optimizer that works on it.
+struct Holding {
+  Shard shard;
+  std::vector<HeldSlice> slices;  // by unit
+  std::unique_ptr<Optimizer> optimizer;
+};
+
 // A flat part of a tensor of the state: the elements from `begin` on of a tensor of this shape.
 struct TensorPart {
   std::string name;
@@ -75,12 +85,15 @@ struct TensorPart {
 // they hold: the part of a trainer that outlives rounds.
 //
 // A rank holds a shard of the state: of every unit, the values and optimizer state of one slice.
-// Values and gradients have memory for the whole unit. Outside the slice the values are what the
-// ranks gathered last, and the reduced gradients mean nothing. Not thread-safe.
+// Where the options do not divide them, values and gradients have memory for the whole unit:
+// outside the slice the values are what the ranks gathered last, and the reduced gradients mean
+// nothing. Not thread-safe.
 class TrainingState {
  public:
+  // Makes a state that holds no version yet, with memory for `shard`.
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
-                                                               const TrainingOptions& options);
+                                                               const TrainingOptions& options,
+                                                               const Shard& shard = {});
 
   const TrainingOptions& options() const { return options_; }
   // Sets the options of the next steps. Returns InvalidArgument, naming the field, if this process
@@ -97,13 +110,18 @@ class TrainingState {
   TreeNode Slice(int unit) const;
   // Returns the slice's part of `flat`, which has the unit's elements.
   at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
+  // Returns true if ranks of several shards hold only slices of the values.
+  bool divides_values() const;
+  // Returns true if this rank holds `shard`, divided as the options say.
+  bool Holds(const Shard& shard) const;
   // Makes this rank hold `shard`, with zero optimizer state: what it held is lost.
   void Divide(const Shard& shard);
-  // Makes an optimizer for the slices of `shard`, with zero state, beside the present one.
-  std::unique_ptr<Optimizer> MakeOptimizerOf(const Shard& shard) const;
-  // Makes this rank hold `shard`, whose values and `optimizer` state are complete. Sealed gradients
-  // are dropped: they were of the other slices.
-  void Adopt(const Shard& shard, std::unique_ptr<Optimizer> optimizer);
+  // Makes memory for `shard`, divided as the options say, beside what this rank holds: with zero
+  // optimizer state, and undefined values.
+  Holding MakeHolding(const Shard& shard) const;
+  // Makes this rank hold `holding`, which is complete. Sealed gradients are dropped: they were of
+  // the other slices.
+  void Adopt(Holding holding);
 
   // Every write to the memory below is announced here first.
   CommitMachine& commit() { return commit_; }
@@ -130,19 +148,25 @@ class TrainingState {
   // Returns the flat memory that makes up this shard's version: values and optimizer state of every
   // unit's slice.
   std::vector<NamedTensor> FlatTensors() const;
-  // Named as in Hugging Face.
+  // Named as in Hugging Face. Their memory is the units', as a whole.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Gradients() const;
+  // Returns what this rank holds of the parameters: its slices of values that are divided, and all
+  // of the others.
+  std::vector<TensorPart> ValueParts() const;
   // Returns what this shard holds of the tensors of optimizer state, which are named
   // <parameter>.<state> and have the parameter's shape.
   std::vector<TensorPart> OptimizerParts() const;
 
-  // Returns one number per unit for its values, one per unit for the optimizer state of its slice,
-  // and one for version and counts: equal on ranks with equal state, once values are gathered.
+  // Returns one number per unit for its values (of the slice, if they are divided), one per unit
+  // for the optimizer state of its slice, and one for version and counts: equal on ranks with equal
+  // state, once values that are not divided are gathered.
   std::vector<int64_t> Digest() const;
 
  private:
-  TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options);
+  TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
+                const Shard& shard);
+  Division DivisionOf(const Shard& shard) const;
   absl::Status WriteUpdate(const v1alpha1::StepDecision& decision);
   UpdateOptions UpdateOf(const v1alpha1::StepDecision& decision) const;
 

@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_MODEL_BLOCK_H_
 #define MUSTER_TRAINER_MODEL_BLOCK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +31,12 @@ struct MicroBatchContext {
 };
 
 inline constexpr int64_t kIgnoredLabel = -100;
+
+// Returns how many of `labels`, int64, are valid tokens.
+inline int64_t CountValid(const at::Tensor& labels) {
+  const auto* begin = labels.const_data_ptr<int64_t>();
+  return labels.numel() - std::count(begin, begin + labels.numel(), kIgnoredLabel);
+}
 
 // The last block's tensors[0] is the loss summed over valid tokens (a scalar) or, without labels,
 // the logits of the token after each row, [batch, vocabulary].

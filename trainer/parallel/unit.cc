@@ -3,60 +3,109 @@
 #include <span>
 #include <utility>
 
+#include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "trainer/model/parameter.h"
+#include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/random/fill.h"
 
 namespace muster::trainer {
 
+// Autograd keeps parameters for the backward pass and refuses them there if they were written
+// since. The parameters are no such views that `values` tells of its writes, because values that
+// were freed after the forward pass are gathered anew for the backward pass.
 Unit::Unit(UnitLayout layout, c10::ScalarType type) : layout_(std::move(layout)) {
-  values_ = at::zeros({layout_.elements}, type);
-  gradients_ = at::zeros({layout_.elements}, type);
+  values_ = at::empty({layout_.elements}, type);
+  gradients_ = at::empty({layout_.elements}, type);
+  TakeMemory(values_);
+  TakeMemory(gradients_);
   for (const UnitTensor& tensor : layout_.tensors) {
     at::Tensor view =
-        values_.narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape).detach();
+        values_.narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape).variable_data();
     view.requires_grad_(true);
     view.mutable_grad() = gradients_.narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape);
     parameters_.push_back(std::move(view));
   }
 }
 
-void Unit::Initialize(uint64_t seed) {
-  values_.zero_();
-  for (const UnitTensor& tensor : layout_.tensors) {
-    at::Tensor part = values_.narrow(0, tensor.offset, tensor.size);
-    const auto size = static_cast<size_t>(tensor.size);
-    switch (tensor.spec.init.kind) {
-      case Initialization::Kind::kZeros:
-        break;
-      case Initialization::Kind::kOnes:
-        part.fill_(1.0);
-        break;
-      case Initialization::Kind::kNormal:
-        if (part.scalar_type() == c10::ScalarType::Double) {
-          FillNormal(seed, tensor.spec.name, tensor.spec.init.deviation,
-                     std::span(part.mutable_data_ptr<double>(), size));
-        } else {
-          FillNormal(seed, tensor.spec.name, tensor.spec.init.deviation,
-                     std::span(part.mutable_data_ptr<float>(), size));
-        }
-        break;
+HeldSlice Unit::MakeSlice(const TreeNode& chunks, const Division& division) const {
+  const auto make = [&](const at::Tensor& flat, bool divided) {
+    if (divided) return at::zeros({chunks.leaves() * kChunkElements}, flat.options());
+    if (!HasMemory(flat)) {
+      GiveMemory(flat);
+      flat.zero_();
     }
+    return ChunksOf(flat, chunks);
+  };
+  return {chunks, make(values_, division.values), make(gradients_, division.gradients)};
+}
+
+void Unit::Hold(HeldSlice slice) {
+  held_ = std::move(slice);
+  ReleaseValues();
+  ReleaseGradients();
+}
+
+void Unit::AllocateValues() const {
+  if (divides_values()) GiveMemory(values_);
+}
+
+void Unit::ReleaseValues() const {
+  if (divides_values()) TakeMemory(values_);
+}
+
+void Unit::AllocateGradients() const {
+  if (!divides_gradients() || HasMemory(gradients_)) return;
+  GiveMemory(gradients_);
+  gradients_.zero_();
+}
+
+void Unit::ReleaseGradients() const {
+  if (divides_gradients()) TakeMemory(gradients_);
+}
+
+void Unit::Initialize(uint64_t seed) {
+  AllocateValues();
+  values_.zero_();
+  for (const UnitTensor& tensor : layout_.tensors) Fill(tensor, seed);
+  if (!divides_values()) return;
+  held_.values.copy_(ChunksOf(values_, held_.chunks));
+  ReleaseValues();
+}
+
+void Unit::Fill(const UnitTensor& tensor, uint64_t seed) const {
+  at::Tensor part = values_.narrow(0, tensor.offset, tensor.size);
+  const auto size = static_cast<size_t>(tensor.size);
+  switch (tensor.spec.init.kind) {
+    case Initialization::Kind::kZeros:
+      break;
+    case Initialization::Kind::kOnes:
+      part.fill_(1.0);
+      break;
+    case Initialization::Kind::kNormal:
+      if (part.scalar_type() == c10::ScalarType::Double) {
+        FillNormal(seed, tensor.spec.name, tensor.spec.init.deviation,
+                   std::span(part.mutable_data_ptr<double>(), size));
+      } else {
+        FillNormal(seed, tensor.spec.name, tensor.spec.init.deviation,
+                   std::span(part.mutable_data_ptr<float>(), size));
+      }
+      break;
   }
 }
 
 absl::Status Unit::CheckViews() const {
-  const auto width = static_cast<int64_t>(values_.element_size());
+  const auto is_at = [](const at::Tensor& view, const at::Tensor& flat, int64_t offset) {
+    return view.defined() && view.is_alias_of(flat) && view.storage_offset() == offset;
+  };
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const int64_t bytes = layout_.tensors[i].offset * width;
-    const auto* value = static_cast<const char*>(values_.const_data_ptr()) + bytes;
-    const auto* gradient = static_cast<const char*>(gradients_.const_data_ptr()) + bytes;
-    const at::Tensor& grad = parameters_[i].grad();
-    if (parameters_[i].const_data_ptr() != value || !grad.defined() ||
-        grad.const_data_ptr() != gradient) {
+    const int64_t offset = layout_.tensors[i].offset;
+    if (!is_at(parameters_[i], values_, offset) ||
+        !is_at(parameters_[i].grad(), gradients_, offset)) {
       return absl::InternalError(absl::StrCat(layout_.tensors[i].spec.name,
                                               " is no longer a view of unit ", layout_.name));
     }

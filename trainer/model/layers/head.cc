@@ -24,7 +24,7 @@ class HeadBlock final : public LayeredBlock {
     if (!context.labels.defined()) return {.tensors = {NextLogits(inputs[0])}};
     const auto type = context.compute_type;
     const at::Tensor x = norm_(inputs[0]).view({-1, width_});
-    const at::Tensor logits = LinearOutIn(x.to(type), parameters_[weight_].to(type));
+    const at::Tensor logits = LinearOutIn(x.to(type), parameters_[weight_]);
     const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
     return {.tensors = {at::cross_entropy_loss(logits.to(wide), context.labels.view({-1}), {},
                                                at::Reduction::Sum, kIgnoredLabel)}};

@@ -71,15 +71,54 @@ class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
   }
 };
 
+// The same in another type than the weights'. A copy of them in that type is made for the forward
+// pass and again for the backward pass, so that nothing but the weights themselves is kept between,
+// which may be freed meanwhile.
+class CastLinear final : public torch::autograd::Function<CastLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, bool transposed) {
+    context->save_for_backward({x, weight});
+    context->saved_data["transposed"] = transposed;
+    if (bias) context->saved_data["bias"] = static_cast<int64_t>(bias->scalar_type());
+    const at::Tensor cast = weight.to(x.scalar_type());
+    const auto cast_bias = bias ? std::optional(bias->to(x.scalar_type())) : std::nullopt;
+    return at::linear(x, transposed ? cast.t() : cast, cast_bias);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &g = gradients[0];
+    const bool transposed = context->saved_data["transposed"].toBool();
+    at::Tensor x_gradient, weight_gradient, bias_gradient;
+    if (context->needs_input_grad(0)) {
+      const at::Tensor cast = weight.to(x.scalar_type());
+      x_gradient = g.matmul(transposed ? cast.t() : cast);
+    }
+    if (context->needs_input_grad(1)) {
+      weight_gradient = (transposed ? x.t().matmul(g) : g.t().matmul(x)).to(weight.scalar_type());
+    }
+    if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
+      bias_gradient = g.sum(0).to(static_cast<at::ScalarType>(bias->second.toInt()));
+    }
+    return {x_gradient, weight_gradient, bias_gradient, at::Tensor()};
+  }
+};
+
 }  // namespace
 
 at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const std::optional<at::Tensor> optional_bias(bias);
+  if (x.scalar_type() != weight.scalar_type()) {
+    return CastLinear::apply(x, weight, optional_bias, true);
+  }
   if (!UsesOneDnn(x)) return at::addmm(bias, x, weight);
-  return OneDnnLinear::apply(x, weight, std::optional<at::Tensor>(bias), true);
+  return OneDnnLinear::apply(x, weight, optional_bias, true);
 }
 
 at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias) {
+  if (x.scalar_type() != weight.scalar_type()) return CastLinear::apply(x, weight, bias, false);
   if (!UsesOneDnn(x)) return at::linear(x, weight, bias);
   return OneDnnLinear::apply(x, weight, bias, false);
 }
@@ -95,12 +134,12 @@ Linear::Linear(ParameterList& parameters, const std::string& name, const LinearO
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x, at::ScalarType type) const {
-  const at::Tensor weight = parameters_[weight_].to(type);
+  const at::Tensor& weight = parameters_[weight_];
   if (layout_ == LinearOptions::Layout::kInOut) {
-    return LinearInOut(x.to(type), weight, parameters_[*bias_].to(type));
+    return LinearInOut(x.to(type), weight, parameters_[*bias_]);
   }
   if (!bias_) return LinearOutIn(x.to(type), weight);
-  return LinearOutIn(x.to(type), weight, parameters_[*bias_].to(type));
+  return LinearOutIn(x.to(type), weight, parameters_[*bias_]);
 }
 
 }  // namespace muster::trainer

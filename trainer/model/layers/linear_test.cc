@@ -47,6 +47,29 @@ TEST(LinearTest, ValueAndGradientsAgreeWithTorch) {
   }
 }
 
+// In BF16, autograd's own casts give the same bits, but keep a copy of every weight.
+TEST(LinearTest, CastWeightsGiveTheBitsOfAutogradsCastsAndAreNotKept) {
+  const at::Tensor x = Leaf({48, 40}, at::kBFloat16), b = Leaf({24}, at::kFloat);
+  const at::Tensor w = Leaf({40, 24}, at::kFloat), v = Leaf({24, 40}, at::kFloat);
+  const at::Tensor g = at::randn({48, 24}, at::kBFloat16);
+  const at::Tensor y = LinearInOut(x, w, b);
+  const at::Tensor want = at::addmm(b.to(at::kBFloat16), x, w.to(at::kBFloat16));
+  EXPECT_TRUE(at::equal(y, want));
+  const auto got = torch::autograd::grad({y}, {x, w, b}, {g});
+  const auto expected = torch::autograd::grad({want}, {x, w, b}, {g});
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].scalar_type(), expected[i].scalar_type());
+    EXPECT_TRUE(at::equal(got[i], expected[i])) << i;
+  }
+  const at::Tensor z = LinearOutIn(x, v), want_z = at::linear(x, v.to(at::kBFloat16));
+  EXPECT_TRUE(at::equal(z, want_z));
+  // The weights are read again for the backward pass.
+  const at::Tensor twice = v.detach().mul(2);
+  v.variable_data().copy_(twice);
+  const at::Tensor x_gradient = torch::autograd::grad({z}, {x}, {g})[0];
+  EXPECT_TRUE(at::equal(x_gradient, g.matmul(twice.to(at::kBFloat16))));
+}
+
 TEST(LinearTest, TheSameProductTwiceIsTheSameBits) {
   const at::Tensor x = at::randn({128, 64}), w = at::randn({64, 256}), b = at::randn({256});
   EXPECT_TRUE(at::equal(LinearInOut(x, w, b), LinearInOut(x.clone(), w.clone(), b.clone())));

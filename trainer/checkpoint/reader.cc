@@ -20,13 +20,6 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-absl::Status CheckBytes(const TensorRecord& tensor, const TensorSlice& slice, const char* bytes) {
-  const size_t size = slice.count * ElementBytes(tensor.type);
-  if (ToHex(Hash64({bytes, size})) == slice.checksum) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(tensor.name, ": the bytes in ", slice.file, " at ",
-                                          slice.offset, " are not those that were written"));
-}
-
 // Copies a flat range of a box into the whole tensor, one run along the last dimension at a time.
 void Scatter(const TensorRecord& tensor, const TensorSlice& slice, const char* from,
              std::byte* into) {
@@ -94,20 +87,40 @@ absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::strin
   return file.get();
 }
 
-absl::Status CheckpointReader::ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
-                                         std::span<std::byte> into) const {
-  if (slice.count == 0) return absl::OkStatus();
+// Reads all bytes of a slice, and checks them: the checksum is of the whole slice.
+absl::Status CheckpointReader::ReadBytes(const TensorRecord& tensor, const TensorSlice& slice,
+                                         char* into) const {
   MUSTER_ASSIGN_OR_RETURN(const ReadableFile* file, FileNamed(slice.file));
-  const uint64_t width = ElementBytes(tensor.type);
-  if (slice.lengths.empty()) {
-    char* const target = reinterpret_cast<char*>(into.data() + slice.begin * width);
-    MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, target, slice.count * width));
-    return CheckBytes(tensor, slice, target);
-  }
-  std::string bytes(slice.count * width, '\0');
-  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, bytes.data(), bytes.size()));
-  MUSTER_RETURN_IF_ERROR(CheckBytes(tensor, slice, bytes.data()));
+  const size_t size = slice.count * ElementBytes(tensor.type);
+  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, into, size));
+  if (ToHex(Hash64({into, size})) == slice.checksum) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(tensor.name, ": the bytes in ", slice.file, " at ",
+                                          slice.offset, " are not those that were written"));
+}
+
+// Copies a slice of a box, a slice with `lengths`, into the whole tensor.
+absl::Status CheckpointReader::ReadBox(const TensorRecord& tensor, const TensorSlice& slice,
+                                       std::span<std::byte> into) const {
+  if (slice.count == 0) return absl::OkStatus();
+  std::string bytes(slice.count * ElementBytes(tensor.type), '\0');
+  MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, bytes.data()));
   Scatter(tensor, slice, bytes.data(), into.data());
+  return absl::OkStatus();
+}
+
+// Copies the part of a flat slice that lies in the run of elements from `begin` on.
+absl::Status CheckpointReader::ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice,
+                                            uint64_t begin, std::span<std::byte> into) const {
+  const uint64_t width = ElementBytes(tensor.type);
+  const uint64_t end = begin + into.size() / width;
+  const uint64_t first = std::max(begin, slice.begin);
+  const uint64_t last = std::min(end, slice.begin + slice.count);
+  if (first >= last) return absl::OkStatus();
+  char* const target = reinterpret_cast<char*>(into.data() + (first - begin) * width);
+  if (last - first == slice.count) return ReadBytes(tensor, slice, target);
+  std::string bytes(slice.count * width, '\0');
+  MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, bytes.data()));
+  std::memcpy(target, bytes.data() + (first - slice.begin) * width, (last - first) * width);
   return absl::OkStatus();
 }
 
@@ -134,30 +147,9 @@ absl::Status CheckpointReader::Read(const std::string& name, DataType type,
     return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
   }
   for (const TensorSlice& slice : tensor->slices) {
-    MUSTER_RETURN_IF_ERROR(ReadSlice(*tensor, slice, into));
+    MUSTER_RETURN_IF_ERROR(slice.lengths.empty() ? ReadFlatPart(*tensor, slice, 0, into)
+                                                 : ReadBox(*tensor, slice, into));
   }
-  return absl::OkStatus();
-}
-
-// Copies the part of a slice that lies in the run of elements from `begin` on.
-absl::Status CheckpointReader::ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice,
-                                            uint64_t begin, std::span<std::byte> into) const {
-  const uint64_t width = ElementBytes(tensor.type);
-  const uint64_t end = begin + into.size() / width;
-  const uint64_t first = std::max(begin, slice.begin);
-  const uint64_t last = std::min(end, slice.begin + slice.count);
-  if (first >= last) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const ReadableFile* file, FileNamed(slice.file));
-  char* const target = reinterpret_cast<char*>(into.data() + (first - begin) * width);
-  if (last - first == slice.count) {
-    MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, target, slice.count * width));
-    return CheckBytes(tensor, slice, target);
-  }
-  // The checksum is of the whole slice.
-  std::string bytes(slice.count * width, '\0');
-  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, bytes.data(), bytes.size()));
-  MUSTER_RETURN_IF_ERROR(CheckBytes(tensor, slice, bytes.data()));
-  std::memcpy(target, bytes.data() + (first - slice.begin) * width, (last - first) * width);
   return absl::OkStatus();
 }
 

@@ -45,10 +45,11 @@ class CheckpointReader {
   absl::StatusOr<const ReadableFile*> FileNamed(const std::string& name) const;
   absl::StatusOr<const TensorRecord*> FindTensor(const std::string& name, DataType type,
                                                  const std::vector<int64_t>& shape) const;
+  absl::Status ReadBytes(const TensorRecord& tensor, const TensorSlice& slice, char* into) const;
+  absl::Status ReadBox(const TensorRecord& tensor, const TensorSlice& slice,
+                       std::span<std::byte> into) const;
   absl::Status ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
                             std::span<std::byte> into) const;
-  absl::Status ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
-                         std::span<std::byte> into) const;
 
   Files& files_;
   const std::string path_;

@@ -1,9 +1,9 @@
 #include "operator/api/model_rules.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/api/unless.h"
 #include "planner/model_presets.h"
 
 namespace muster::control {
@@ -12,10 +12,6 @@ namespace {
 using v1alpha1::ModelSpec;
 using v1alpha1::RopeScalingSpec;
 using v1alpha1::TrainerSpec;
-
-std::optional<std::string> Unless(bool holds, std::string detail = "") {
-  return holds ? std::nullopt : std::make_optional(std::move(detail));
-}
 
 // Returns the shape as far as the spec says, with the members that the rules judge; 0 is unknown.
 planner::ModelShape ShapeOf(const ModelSpec& model) {

@@ -11,6 +11,7 @@
 #include "operator/api/defaults.h"
 #include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
+#include "operator/api/unless.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 #include "re2/re2.h"
 
@@ -36,10 +37,6 @@ using v1alpha1::WorkersSpec;
 using Broken = std::optional<std::string>;
 
 constexpr size_t kMaxNameLength = 48;
-
-Broken Unless(bool holds, std::string detail = "") {
-  return holds ? Broken() : Broken(std::move(detail));
-}
 
 Broken JobName(const v1alpha1::TrainingJob& job) {
   const std::string& name = job.metadata().name();

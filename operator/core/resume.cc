@@ -1,121 +1,22 @@
 #include "operator/core/resume.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_history.h"
-#include "operator/core/slice_span.h"
+#include "operator/core/live_versions.h"
 #include "operator/core/stored.h"
 
 namespace muster::control {
 namespace {
 
-using v1alpha1::CheckpointRef;
 using v1alpha1::RankPosition;
 using v1alpha1::ResumePoint;
 using v1alpha1::StepDecision;
 using v1alpha1::Version;
-
-// Orders versions by branch, then by step in it.
-std::pair<int64_t, int64_t> Order(const Version& version) {
-  return {version.attempt(), version.step()};
-}
-bool Same(const Version& a, const Version& b) { return Order(a) == Order(b); }
-
-std::string Text(const Version& version) {
-  return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
-}
-
-// Returns true if `position` reaches `target` by applying the decision of `target`.
-bool CanApply(const RankPosition& position, const Version& target) {
-  return position.has_applied() && position.has_sealed() && Same(position.sealed(), target) &&
-         position.applied().step() + 1 == target.step();
-}
-bool Holds(const RankPosition& position, const Version& target) {
-  return position.has_applied() && Same(position.applied(), target);
-}
-
-using Positions = absl::Span<const RankPosition>;
-
-// Every decision that some rank saw, as reported by the lowest such rank.
-using Decisions = std::map<std::pair<int64_t, int64_t>, const StepDecision*>;
-
-Decisions IndexDecisions(Positions positions) {
-  Decisions index;
-  for (const RankPosition& position : positions) {
-    for (const StepDecision& decision : position.decisions()) {
-      index.emplace(Order(decision.version()), &decision);
-    }
-  }
-  return index;
-}
-
-const StepDecision* Find(const Decisions& decisions, const Version& version) {
-  const auto found = decisions.find(Order(version));
-  return found == decisions.end() ? nullptr : found->second;
-}
-
-std::pair<int64_t, int64_t> LastRound(const RankPosition& position) {
-  return {position.term(), position.round()};
-}
-
-// Returns the versions that ranks of the newest round hold or can reach, newest first.
-std::vector<Version> Reachable(Positions positions, const Decisions& decisions) {
-  std::pair<int64_t, int64_t> newest_round;
-  for (const RankPosition& position : positions) {
-    if (position.has_applied()) newest_round = std::max(newest_round, LastRound(position));
-  }
-  std::map<std::pair<int64_t, int64_t>, Version> found;
-  auto offer = [&found](const Version& version) { found.emplace(Order(version), version); };
-  for (const RankPosition& position : positions) {
-    if (LastRound(position) != newest_round) continue;
-    if (position.has_applied()) offer(position.applied());
-    if (position.has_sealed() && CanApply(position, position.sealed()) &&
-        Find(decisions, position.sealed()) != nullptr) {
-      offer(position.sealed());
-    }
-  }
-  std::vector<Version> out;
-  for (auto it = found.rbegin(); it != found.rend(); ++it) out.push_back(it->second);
-  return out;
-}
-
-// Returns true if the rank holds its slice of `target`, or comes to hold it by the decision.
-bool Reaches(const RankPosition& position, const Version& target, const Decisions& decisions) {
-  return Holds(position, target) ||
-         (CanApply(position, target) && Find(decisions, target) != nullptr);
-}
-
-// Returns the sentence that says which part of `target` no rank holds any more; "" if the slices of
-// those that reach it cover all.
-std::string Uncovered(Positions positions, const Version& target, const Decisions& decisions) {
-  std::vector<SliceSpan> spans;
-  for (const RankPosition& position : positions) {
-    if (Reaches(position, target, decisions)) spans.push_back(SpanOf(position.slice()));
-  }
-  const std::optional<SliceSpan> gap = FirstGap(std::move(spans));
-  if (!gap) return "";
-  return absl::StrCat("the live state of ", Text(target), " is not whole: no rank holds ",
-                      Text(*gap), " of it");
-}
-
-// Returns one more than every attempt that any rank has seen, and at least `at_least`.
-int64_t NextAttempt(Positions positions, int64_t at_least) {
-  int64_t next = at_least;
-  auto see = [&next](const Version& version) { next = std::max(next, version.attempt() + 1); };
-  for (const RankPosition& position : positions) {
-    if (position.has_applied()) see(position.applied());
-    if (position.has_sealed()) see(position.sealed());
-    for (const StepDecision& decision : position.decisions()) see(decision.version());
-    for (const CheckpointRef& checkpoint : position.checkpoints()) see(checkpoint.version());
-  }
-  return next;
-}
 
 ResumeReason LiveReason(Positions positions, const ResumePoint& point) {
   if (point.has_relay()) return ResumeReason::kLiveRelay;
@@ -146,18 +47,17 @@ std::string LiveSentence(ResumeReason reason, const ResumePoint& point, size_t r
   return text;
 }
 
-ResumeDecision Live(Positions positions, const Version& target, const Decisions& decisions) {
+ResumeDecision Live(Positions positions, const Version& target, const StepDecisions& decisions) {
   ResumeDecision decision;
   ResumePoint& point = decision.point;
   point.set_source(ResumePoint::LIVE);
   *point.mutable_version() = target;
-  const StepDecision* relay = Find(decisions, target);
+  const StepDecision* relay = FindDecision(decisions, target);
   int donor = -1;
   bool pristine = relay == nullptr;
   for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
-    const bool applies = relay != nullptr && CanApply(positions[rank], target);
     *point.add_slices() = positions[rank].slice();
-    if (!Holds(positions[rank], target) && !applies) {
+    if (!Reaches(positions[rank], target, decisions)) {
       point.add_receivers(rank);
       continue;
     }
@@ -166,7 +66,8 @@ ResumeDecision Live(Positions positions, const Version& target, const Decisions&
       point.set_history(positions[rank].history());
     }
     pristine &= LastRound(positions[rank]) == std::pair<int64_t, int64_t>();
-    if (applies) *point.mutable_relay() = *relay;
+    // A rank that reaches the version, and does not hold it, applies the decision.
+    if (!Holds(positions[rank], target)) *point.mutable_relay() = *relay;
   }
   const bool divided = std::any_of(point.slices().begin(), point.slices().end(),
                                    [](const auto& slice) { return slice.shards() > 1; });
@@ -176,25 +77,6 @@ ResumeDecision Live(Positions positions, const Version& target, const Decisions&
   decision.reason = LiveReason(positions, point);
   decision.sentence = LiveSentence(decision.reason, point, positions.size());
   return decision;
-}
-
-// Says why live state is not used.
-struct Unused {
-  std::string why;
-  int64_t step = 0;  // the newest step of which a part is left; 0 if that is not why
-};
-
-// Returns the newest version of which every part is live.
-std::pair<std::optional<Version>, Unused> NewestWhole(Positions positions,
-                                                      const Decisions& decisions) {
-  Unused unused;
-  for (const Version& version : Reachable(positions, decisions)) {
-    const std::string gap = Uncovered(positions, version, decisions);
-    if (gap.empty()) return {version, {"every live state is older than the newest checkpoint"}};
-    if (unused.why.empty()) unused = {gap, version.step()};
-  }
-  if (unused.why.empty()) unused.why = "no rank holds live state";
-  return {std::nullopt, unused};
 }
 
 std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
@@ -294,7 +176,7 @@ std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& flo
 }
 
 ResumeDecision FromStored(const Stored& stored, const Floor& floor, const ResumeOptions& options,
-                          const Unused& live) {
+                          const UnusedLiveState& live) {
   const Stored::Entry* best = stored.NewestUsable(floor.history);
   if (best != nullptr && best->step() >= floor.step) {
     const int64_t lost = live.step - best->step();
@@ -323,7 +205,7 @@ ResumeDecision FromStored(const Stored& stored, const Floor& floor, const Resume
 
 // Decides when there is no live state at or beyond the floor.
 ResumeDecision DecideWithoutLive(const Stored& stored, const std::optional<Floor>& floor,
-                                 const ResumeOptions& options, const Unused& live) {
+                                 const ResumeOptions& options, const UnusedLiveState& live) {
   if (!stored.listing_error().empty()) {
     return Hold(
         ResumeReason::kCheckpointUnlistable,
@@ -348,10 +230,10 @@ ResumeDecision DecideWithoutLive(const Stored& stored, const std::optional<Floor
 
 // Returns the history of the ranks at `target`. Ranks that report none are older than histories,
 // and have not left the recorded one.
-std::string HistoryOf(Positions positions, const Version& target,
+std::string HistoryOf(Positions positions, const Version& target, const StepDecisions& decisions,
                       const std::optional<Floor>& floor) {
   for (const RankPosition& position : positions) {
-    if (!Holds(position, target) && !CanApply(position, target)) continue;
+    if (!Reaches(position, target, decisions)) continue;
     if (!position.history().empty()) return position.history();
     break;
   }
@@ -360,23 +242,23 @@ std::string HistoryOf(Positions positions, const Version& target,
 
 // Returns true if live state at `target`, although behind the floor, is better than the checkpoint
 // that `stored` would load.
-bool IsBetter(Positions positions, const Version& target, const Floor& floor,
-              const ResumeDecision& stored) {
-  return HistoryOf(positions, target, floor) == HistoryName(floor.history) &&
-         (!stored.kept || (Order(stored.kept->version()) < Order(target) &&
+bool IsBetter(Positions positions, const Version& target, const StepDecisions& decisions,
+              const Floor& floor, const ResumeDecision& stored) {
+  return HistoryOf(positions, target, decisions, floor) == HistoryName(floor.history) &&
+         (!stored.kept || (VersionOrder(stored.kept->version()) < VersionOrder(target) &&
                            stored.kept->version().step() <= target.step()));
 }
 
 // Returns true if live state at `target` is at or beyond all that was saved.
-bool IsAhead(Positions positions, const Version& target, const Stored& stored,
-             const std::optional<Floor>& floor) {
-  const std::string history = HistoryOf(positions, target, floor);
+bool IsAhead(Positions positions, const Version& target, const StepDecisions& decisions,
+             const Stored& stored, const std::optional<Floor>& floor) {
+  const std::string history = HistoryOf(positions, target, decisions, floor);
   if (floor && (history != HistoryName(floor->history) || target.step() < floor->step)) {
     return false;
   }
   // A worker that was left out of rounds may come back with less than the others have saved since.
   const Stored::Entry* newest = stored.NewestUsable(history);
-  return newest == nullptr || Order(newest->ref.version()) <= Order(target);
+  return newest == nullptr || VersionOrder(newest->ref.version()) <= VersionOrder(target);
 }
 
 }  // namespace
@@ -417,16 +299,16 @@ std::string FloorText(const Floor& floor) {
 
 ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
                             const ResumeOptions& options) {
-  const Decisions decisions = IndexDecisions(positions);
+  const StepDecisions decisions = IndexDecisions(positions);
   const auto [target, unused] = NewestWhole(positions, decisions);
   const Stored stored(positions, options.bad_checkpoints);
   ResumeDecision decision;
-  if (target && IsAhead(positions, *target, stored, options.floor)) {
+  if (target && IsAhead(positions, *target, decisions, stored, options.floor)) {
     decision = Live(positions, *target, decisions);
   } else {
     const std::optional<Floor> floor = ExpectedFloor(stored, options);
     decision = DecideWithoutLive(stored, floor, options, unused);
-    if (decision.gives_up && target && IsBetter(positions, *target, *floor, decision)) {
+    if (decision.gives_up && target && IsBetter(positions, *target, decisions, *floor, decision)) {
       ResumeDecision live = Live(positions, *target, decisions);
       live.kept = decision.kept;
       live.gives_up = true;

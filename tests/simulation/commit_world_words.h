@@ -10,7 +10,8 @@
 
 namespace muster {
 
-// Helpers shared by commit_world.cc (the actions) and commit_world_promises.cc (the invariants).
+// Helpers shared by commit_world.cc and commit_world_step.cc (the actions) and
+// commit_world_promises.cc (the invariants).
 
 inline uint32_t Mask(const std::vector<int>& members) {
   uint32_t mask = 0;

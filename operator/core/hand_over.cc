@@ -23,6 +23,7 @@ bool SlicesLeave(const Draft& draft) {
   const v1alpha1::ParallelismSpec& parallelism = draft.spec().trainer().parallelism();
   if (memory.phase != RoundPhase::kActive || memory.members.empty() || count == 0) return false;
   const Member& last = memory.members.back();
+  // Where every rank has a copy, the next round keeps one, even if no member stays (elastic.cc).
   if (last.worker().index() < count || parallelism.zero() == 0) return false;
   const int shards = planner::LayOutRanks(parallelism, last.first_rank() + last.ranks()).shard();
   std::vector<SliceSpan> staying;

@@ -1,5 +1,7 @@
 #include "operator/core/hand_over.h"
 
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/testing/test_world.h"
@@ -18,6 +20,17 @@ TestWorld DividedWorld(int shard) {
   world.view.spec.mutable_trainer()->mutable_parallelism()->set_shard(shard);
   world.MakeActive();
   return world;
+}
+
+// Lets every agent join the round that is prepared.
+void Join(TestWorld& world) {
+  for (AgentView& agent : world.view.agents) {
+    agent.seen = world.memory.id;
+    agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+  }
+  world.Decide();
+  for (AgentView& agent : world.view.agents) agent.joined = Joined(world.memory);
+  world.Decide();
 }
 
 void Write(TestWorld& world, int64_t step) {
@@ -56,6 +69,29 @@ TEST(HandOverTest, WhereAnotherCopyHasTheSlicesTheRoundGoesOnAtOnce) {
   world.view.spec.mutable_workers()->set_count(3);
   EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
   EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
+}
+
+// Workers 1 to 3 began without worker 0. None of them stays, and yet worker 1 has the whole state.
+TEST(HandOverTest, WhereEveryRankHasACopyOneOfThemIsKeptAndNothingIsSaved) {
+  TestWorld world(4);
+  world.view.spec.mutable_workers()->set_max(4);
+  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+  world.view.placement.reason = "Unschedulable";
+  world.AddPod(0, PodPhase::kPending);
+  for (int index = 1; index < 4; ++index) {
+    world.AddPod(index);
+    world.AddAgent(index);
+  }
+  world.Decide();
+  world.Advance(world.options.replacement_wait);
+  ASSERT_EQ(OrderTexts(world.Decide()), "Prepare:1 Prepare:2 Prepare:3");
+  Join(world);
+  ASSERT_EQ(world.memory.phase, RoundPhase::kActive);
+  world.view.pods[0].phase = PodPhase::kRunning;
+  world.view.pods[0].node = "node";
+  world.AddAgent(0);
+  world.view.spec.mutable_workers()->set_count(1);
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1");
 }
 
 TEST(HandOverTest, AJobThatGetsItsWorkersBackTrainsOn) {

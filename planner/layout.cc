@@ -4,6 +4,10 @@
 
 namespace muster::planner {
 
+int RanksOf(const v1alpha1::WorkersSpec& workers) {
+  return std::max(1, workers.gpus() > 0 ? workers.gpus() : workers.ranks());
+}
+
 v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ranks) {
   int shard = 1;
   if (parallelism.zero() > 0) {

@@ -6,6 +6,9 @@
 
 namespace muster::planner {
 
+// Returns the number of ranks of one worker: its GPUs, or `ranks` if it has none; at least 1. Pure.
+int RanksOf(const v1alpha1::WorkersSpec& workers);
+
 // Returns the layout of a round of so many ranks, at least 1. While a job has fewer or more ranks
 // than its spec counts, parallelism.shard may not divide them: the largest number below it that
 // does is used then, and the state is divided among fewer ranks. Pure.

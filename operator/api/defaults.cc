@@ -60,8 +60,4 @@ void Default(v1alpha1::TrainingJobSpec& spec) {
   }
 }
 
-int RanksPerWorker(const v1alpha1::TrainingJobSpec& spec) {
-  return spec.workers().gpus() > 0 ? spec.workers().gpus() : spec.workers().ranks();
-}
-
 }  // namespace muster::control

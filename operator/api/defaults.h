@@ -14,9 +14,6 @@ void DefaultFromSchema(google::protobuf::Message& message);
 // or workers.max becomes count. Afterwards every scalar that has a default is present. Idempotent.
 void Default(v1alpha1::TrainingJobSpec& spec);
 
-// Returns the ranks of one worker: its GPUs, or `ranks` if it has none. The spec must be defaulted.
-int RanksPerWorker(const v1alpha1::TrainingJobSpec& spec);
-
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_API_DEFAULTS_H_

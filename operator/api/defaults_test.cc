@@ -110,11 +110,5 @@ TEST(Defaults, AreIdempotent) {
   EXPECT_EQ(EncodeMessage(spec), once);
 }
 
-TEST(RanksPerWorker, IsGpusOrRanks) {
-  EXPECT_EQ(RanksPerWorker(Defaulted("{}")), 1);
-  EXPECT_EQ(RanksPerWorker(Defaulted(R"({"workers": {"ranks": 3}})")), 3);
-  EXPECT_EQ(RanksPerWorker(Defaulted(R"({"workers": {"gpus": 8}})")), 8);
-}
-
 }  // namespace
 }  // namespace muster::control

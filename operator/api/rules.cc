@@ -8,10 +8,10 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "operator/api/defaults.h"
 #include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/unless.h"
+#include "planner/layout.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 #include "re2/re2.h"
 
@@ -71,7 +71,7 @@ Broken RanksFitBatch(const TrainingJobSpec& spec) {
   const TrainSpec& train = spec.trainer().train();
   if (train.micro_batch() < 1) return {};
   const int64_t workers = spec.workers().has_max() ? spec.workers().max() : spec.workers().count();
-  const int64_t ranks = workers * RanksPerWorker(spec);
+  const int64_t ranks = workers * planner::RanksOf(spec.workers());
   const int64_t micro_batches = train.global_batch() / train.micro_batch();
   return Unless(ranks <= micro_batches,
                 absl::StrCat("here ", ranks, " ranks and ", train.global_batch(), " / ",
@@ -91,7 +91,7 @@ std::string NearestDivisors(int64_t shard, int64_t ranks) {
 Broken ShardDividesRanks(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   if (!parallelism.has_shard() || parallelism.shard() < 1 || spec.workers().count() < 1) return {};
-  const int64_t ranks = int64_t{spec.workers().count()} * RanksPerWorker(spec);
+  const int64_t ranks = int64_t{spec.workers().count()} * planner::RanksOf(spec.workers());
   const int64_t shard = parallelism.shard();
   return Unless(ranks % shard == 0, absl::StrCat("here ", shard, " and ", ranks,
                                                  " ranks: ", NearestDivisors(shard, ranks)));

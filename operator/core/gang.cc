@@ -10,8 +10,8 @@
 #include "operator/core/fence.h"
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
-#include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
+#include "planner/layout.h"
 
 namespace muster::control {
 namespace {
@@ -27,7 +27,7 @@ CreatePod Describe(const Draft& draft, const Worker& worker) {
   pod.name = PodName(job.name, worker.index, worker.incarnation);
   pod.index = worker.index;
   pod.incarnation = worker.incarnation;
-  pod.ranks = RanksOfWorker(draft.spec());
+  pod.ranks = planner::RanksOf(draft.spec().workers());
   pod.gpus = draft.spec().workers().gpus();
   pod.labels = {{kJobLabel, job.name}, {kIndexLabel, index}, {kIncarnationLabel, incarnation}};
   pod.env = {{"MUSTER_NAMESPACE", job.ns},        {"MUSTER_JOB", job.name},

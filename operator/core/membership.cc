@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "operator/core/spec_values.h"
+#include "planner/layout.h"
 
 namespace muster::control {
 namespace {
@@ -40,7 +40,7 @@ std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
     id.set_incarnation(worker->incarnation);
     id.set_pod_uid(worker->pod->uid);
     member.set_first_rank(next_rank);
-    member.set_ranks(RanksOfWorker(view.spec));
+    member.set_ranks(planner::RanksOf(view.spec.workers()));
     next_rank += member.ranks();
     members.push_back(std::move(member));
   }

@@ -16,11 +16,6 @@ int MinWorkers(const TrainingJobSpec& spec) {
   return std::clamp(spec.workers().min(), 1, std::max(1, count));
 }
 
-int RanksOfWorker(const TrainingJobSpec& spec) {
-  if (spec.workers().gpus() > 0) return spec.workers().gpus();
-  return std::max(1, spec.workers().ranks());
-}
-
 int MaxFailures(const TrainingJobSpec& spec) {
   return spec.failure_policy().has_max_failures() ? spec.failure_policy().max_failures() : 10;
 }

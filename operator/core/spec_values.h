@@ -18,7 +18,6 @@ inline constexpr char kManagedByMuster[] = "muster.dev/operator";
 
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
-int RanksOfWorker(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/spec_values.h"
+#include "planner/layout.h"
 
 namespace muster::control {
 namespace {
@@ -244,7 +245,7 @@ void SimWorld::AdvancePods() {
       pod.view.node = "node-1";
       pod.next = now + absl::Milliseconds(Number(50, 300));
       pod.agent = std::make_unique<SimAgent>(pod.view.index, pod.view.incarnation, pod.view.uid,
-                                             RanksOfWorker(job.spec));
+                                             planner::RanksOf(job.spec.workers()));
     }
   }
 }

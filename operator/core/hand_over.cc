@@ -23,9 +23,10 @@ bool SlicesLeave(const Draft& draft) {
   const v1alpha1::ParallelismSpec& parallelism = draft.spec().trainer().parallelism();
   if (memory.phase != RoundPhase::kActive || memory.members.empty() || count == 0) return false;
   const Member& last = memory.members.back();
-  // Where every rank has a copy, the next round keeps one, even if no member stays (elastic.cc).
-  if (last.worker().index() < count || parallelism.zero() == 0) return false;
+  if (last.worker().index() < count) return false;
   const int shards = planner::LayOutRanks(parallelism, last.first_rank() + last.ranks()).shard();
+  // Where every rank has a copy, the next round keeps one, even if no member stays (elastic.cc).
+  if (shards == 1) return false;
   std::vector<SliceSpan> staying;
   for (const Member& member : memory.members) {
     if (member.worker().index() >= count) continue;

@@ -73,25 +73,29 @@ TEST(HandOverTest, WhereAnotherCopyHasTheSlicesTheRoundGoesOnAtOnce) {
 
 // Workers 1 to 3 began without worker 0. None of them stays, and yet worker 1 has the whole state.
 TEST(HandOverTest, WhereEveryRankHasACopyOneOfThemIsKeptAndNothingIsSaved) {
-  TestWorld world(4);
-  world.view.spec.mutable_workers()->set_max(4);
-  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
-  world.view.placement.reason = "Unschedulable";
-  world.AddPod(0, PodPhase::kPending);
-  for (int index = 1; index < 4; ++index) {
-    world.AddPod(index);
-    world.AddAgent(index);
+  for (const int zero : {0, 1}) {
+    TestWorld world(4);
+    world.view.spec.mutable_workers()->set_max(4);
+    world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+    world.view.spec.mutable_trainer()->mutable_parallelism()->set_zero(zero);
+    world.view.spec.mutable_trainer()->mutable_parallelism()->set_shard(1);
+    world.view.placement.reason = "Unschedulable";
+    world.AddPod(0, PodPhase::kPending);
+    for (int index = 1; index < 4; ++index) {
+      world.AddPod(index);
+      world.AddAgent(index);
+    }
+    world.Decide();
+    world.Advance(world.options.replacement_wait);
+    ASSERT_EQ(OrderTexts(world.Decide()), "Prepare:1 Prepare:2 Prepare:3");
+    Join(world);
+    ASSERT_EQ(world.memory.phase, RoundPhase::kActive);
+    world.view.pods[0].phase = PodPhase::kRunning;
+    world.view.pods[0].node = "node";
+    world.AddAgent(0);
+    world.view.spec.mutable_workers()->set_count(1);
+    EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1");
   }
-  world.Decide();
-  world.Advance(world.options.replacement_wait);
-  ASSERT_EQ(OrderTexts(world.Decide()), "Prepare:1 Prepare:2 Prepare:3");
-  Join(world);
-  ASSERT_EQ(world.memory.phase, RoundPhase::kActive);
-  world.view.pods[0].phase = PodPhase::kRunning;
-  world.view.pods[0].node = "node";
-  world.AddAgent(0);
-  world.view.spec.mutable_workers()->set_count(1);
-  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1");
 }
 
 TEST(HandOverTest, AJobThatGetsItsWorkersBackTrainsOn) {

@@ -1,7 +1,6 @@
 #include "trainer/checkpoint/writer.h"
 
 #include <algorithm>
-
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -39,10 +39,8 @@ DatasetOptions ReadData(const v1alpha1::DataSpec& spec, int64_t sequence,
 
 // Returns among how many ranks a round of all the job's workers divides the optimizer's state.
 int ShardsOf(const v1alpha1::TrainingJobSpec& spec) {
-  const v1alpha1::WorkersSpec& workers = spec.workers();
-  const int ranks = std::max(1, workers.gpus() > 0 ? workers.gpus() : workers.ranks());
-  return planner::LayOutRanks(spec.trainer().parallelism(), std::max(1, workers.count()) * ranks)
-      .shard();
+  const int ranks = std::max(1, spec.workers().count()) * planner::RanksOf(spec.workers());
+  return planner::LayOutRanks(spec.trainer().parallelism(), ranks).shard();
 }
 
 // Refuses another job's checkpoints: they are neither read nor written. Whether the directory can

@@ -53,6 +53,9 @@ void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
     if (!spec.has_checkpoint()) return;
     return spec.mutable_checkpoint()->set_uri(Absolute(spec.checkpoint().uri()));
   }
+  if (spec.trainer().model().has_uri()) {
+    spec.mutable_trainer()->mutable_model()->set_uri(Absolute(spec.trainer().model().uri()));
+  }
   auto& data = *spec.mutable_trainer()->mutable_data();
   if (data.has_uri()) data.set_uri(Absolute(data.uri()));
   if (data.tokenizer().has_uri()) {

@@ -38,6 +38,7 @@ constexpr Field kFields[] = {
     {"trainer.model.tiedHead", true},
     {"trainer.model.vocabulary", true},
     {"trainer.model.dropout", true},
+    {"trainer.model.uri", true},
     {"trainer.data.uri", true},
     {"trainer.data.format", true},
     {"trainer.data.tokenizer.kind", true},

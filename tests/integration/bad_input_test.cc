@@ -95,6 +95,14 @@ TEST(BadInputTest, ACheckpointUriThatIsAFileIsFoundBeforeTheFirstStep) {
               HasSubstr("text.txt: is a file, not a directory"));
 }
 
+TEST(BadInputTest, WeightsToStartFromThatAreNotThereAreFoundBeforeTheFirstStep) {
+  const std::string manifest = absl::StrReplaceAll(
+      kManifest, {{"{preset: gpt2-nano}", "{preset: gpt2-nano, uri: $FOLDER/no-weights}"}});
+  const std::string output = RunToFailure("weights", GoodText(), manifest, kExitBadInput);
+  EXPECT_THAT(output, HasSubstr("trainer.model.uri: "));
+  EXPECT_THAT(output, HasSubstr("/no-weights"));
+}
+
 TEST(BadInputTest, AnotherJobsCheckpointsAreRefusedAndLeftAsTheyWere) {
   const std::string folder = FreshFolder("claimed");
   EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", GoodText()).ok());

@@ -1,7 +1,8 @@
-// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS]
 //
 // Trains a small model of the family without dropout for 50 steps on ranks that are threads, SHARD
-// of which divide one copy of the state among themselves as stage ZERO says. Writes what parity.py
+// of which divide one copy of the state among themselves as stage ZERO says. The initial weights
+// are random, or those of the directory WEIGHTS, as Hugging Face keeps them. Writes what parity.py
 // needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
 // step before clipping, final weights, and their logits of the tokens after the first step's
 // sequences.
@@ -28,7 +29,9 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/initial_weights.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/pretrained_initial_weights.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_groups.h"
 #include "trainer/engine/testing/local_groups.h"
@@ -168,10 +171,14 @@ void WriteGradients(const std::string& folder, int64_t step, const TrainingState
 
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
 Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options,
-                const RoundGroups& groups, const std::string& folder) {
+                const std::string& weights, const RoundGroups& groups, const std::string& folder) {
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
   if (groups.shard != nullptr) state->Divide({groups.shard->rank(), groups.shard->size()});
   state->InitializeFresh();
+  if (!weights.empty()) {
+    PretrainedInitialWeights initial(FileSystem(), weights, state->model(), "dump_run's");
+    OkOrDie(LoadInitialWeights(initial, *state));
+  }
   WriteValues(folder, "initial", groups, *state);
   for (const Unit& unit : state->units()) unit.ReleaseValues();
   GrammarFeed feed(options.micro_batch);
@@ -195,14 +202,14 @@ Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options
 }
 
 // Trains all ranks and returns the curve of rank 0.
-Curve Train(const planner::ModelShape& model, const TrainingOptions& options, const MeshShape& mesh,
-            const std::string& folder) {
+Curve Train(const planner::ModelShape& model, const TrainingOptions& options,
+            const std::string& weights, const MeshShape& mesh, const std::string& folder) {
   LocalGroups groups(mesh);
   std::vector<std::thread> others;
   for (int rank = 1; rank < mesh.size(); ++rank) {
-    others.emplace_back([&, rank] { TrainRank(model, options, groups.Of(rank), ""); });
+    others.emplace_back([&, rank] { TrainRank(model, options, weights, groups.Of(rank), ""); });
   }
-  Curve curve = TrainRank(model, options, groups.Of(0), folder);
+  Curve curve = TrainRank(model, options, weights, groups.Of(0), folder);
   for (std::thread& other : others) other.join();
   return curve;
 }
@@ -265,14 +272,14 @@ planner::ModelShape ShapeOf(const std::string& family) {
 }
 
 void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          const MeshShape& mesh, int zero, const std::string& family) {
+          const MeshShape& mesh, int zero, const std::string& family, const std::string& weights) {
   const planner::ModelShape model = ShapeOf(family);
   // The norm after its embedding makes BLOOM learn slowly at first.
   const double learning_rate = model.family == planner::ModelFamily::kBloom ? 1e-3 : 3e-4;
   TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   OkOrDie(FileSystem().MakeDirectories(folder));
-  const Curve curve = Train(model, options, mesh, folder);
+  const Curve curve = Train(model, options, weights, mesh, folder);
   WriteTokens(folder);
   WriteRun(folder, precision, optimizer, model, options, curve);
 }
@@ -282,16 +289,17 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
 
 int main(int argc, char** argv) {
   int ranks = 0, shard = 0, zero = 0;
-  if (argc != 8 || !absl::SimpleAtoi(argv[4], &ranks) || !absl::SimpleAtoi(argv[6], &shard) ||
-      !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 || shard < 1 || ranks % shard != 0 ||
-      zero < 0 || zero > 3) {
+  if (argc < 8 || argc > 9 || !absl::SimpleAtoi(argv[4], &ranks) ||
+      !absl::SimpleAtoi(argv[6], &shard) || !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 ||
+      shard < 1 || ranks % shard != 0 || zero < 0 || zero > 3) {
     std::fprintf(
         stderr,
-        "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3\n");
+        "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
+        "[WEIGHTS]\n");
     return 2;
   }
   at::set_num_threads(1);
   muster::trainer::Dump(argv[1], argv[2], argv[3], {.data = ranks / shard, .shard = shard}, zero,
-                        argv[5]);
+                        argv[5], argc == 9 ? argv[8] : "");
   return 0;
 }

@@ -38,7 +38,7 @@ std::string Tensors(const std::string& folder, const std::string& step) {
 
 struct Result {
   std::string tensors;
-  double loss = 0.0;  // of the last step
+  double first_loss = 0.0, loss = 0.0;  // of the first step and of the last
 };
 
 // Returns the result of an undisturbed run of two ranks, trained only once.
@@ -54,7 +54,8 @@ const Result& Undisturbed() {
     EXPECT_LT(a.reports.back().loss(), 0.8 * a.reports.front().loss());
     EXPECT_TRUE(a.reports.back().has_validation_loss());
     EXPECT_TRUE(b.reports.empty());
-    return new Result{Tensors(folder, "step-000000030"), a.reports.back().loss()};
+    return new Result{Tensors(folder, "step-000000030"), a.reports.front().loss(),
+                      a.reports.back().loss()};
   }();
   return *result;
 }
@@ -186,6 +187,56 @@ TEST(ProcessTest, AChangedStepDeadlineAppliesFromTheNextRound) {
   *message.mutable_go()->mutable_resume() = Fresh();
   alone.Send(message);
   EXPECT_NE(alone.Await(FromTrainer::kJoined).joined().error(), "");
+}
+
+// The directory is a checkpoint of another run.
+TEST(ProcessTest, ARunBeginsWithTheWeightsOfADirectoryAndGoesOnWithoutIt) {
+  const double fresh = Undisturbed().first_loss;
+  const std::string folder = Folder("tuned"), weights = folder + "/weights";
+  auto spec = Spec(folder);
+  spec.mutable_checkpoint()->set_uri(weights);
+  {
+    RankProcess a(spec);
+    Go(1, {&a}, Prepare(1, {&a}), Fresh());
+    Finish({&a});
+  }
+  spec.mutable_checkpoint()->set_uri(folder + "/checkpoints");
+  spec.mutable_trainer()->mutable_model()->set_uri(weights + "/step-000000030");
+  spec.mutable_trainer()->mutable_train()->set_steps(10);
+  {
+    RankProcess b(spec), c(spec);
+    Go(1, {&b, &c}, Prepare(1, {&b, &c}), Fresh());
+    Finish({&b, &c});
+    ASSERT_EQ(b.reports.size(), 10);
+    EXPECT_EQ(b.reports.front().version().step(), 1);
+    EXPECT_LT(b.reports.front().loss(), 0.8 * fresh);
+  }
+  ASSERT_TRUE(RemoveAll(FileSystem(), weights).ok());
+  spec.mutable_trainer()->mutable_train()->set_steps(12);
+  {
+    RankProcess d(spec);
+    const auto ready = Prepare(2, {&d});
+    ResumePoint resume;
+    resume.set_source(ResumePoint::CHECKPOINT);
+    *resume.mutable_checkpoint() = ready[0].position().checkpoints(0);
+    *resume.mutable_version() = resume.checkpoint().version();
+    Go(2, {&d}, ready, resume);
+    Finish({&d});
+  }
+  spec.mutable_checkpoint()->set_uri(folder + "/others");
+  RankProcess e(spec);
+  const auto ready = Prepare(1, {&e});
+  ToTrainer go;
+  go.mutable_go()->mutable_round()->set_round(1);
+  go.mutable_go()->set_endpoint(ready[0].endpoint());
+  *go.mutable_go()->mutable_resume() = Fresh();
+  e.Send(go);
+  const auto finished = e.Await(FromTrainer::kFinished).finished();
+  EXPECT_FALSE(finished.succeeded());
+  EXPECT_EQ(finished.message().find("trainer.model.uri: " + weights), 0u) << finished.message();
+  const auto exit = e.End(kTimeoutMs);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->code, 2);
 }
 
 TEST(ProcessTest, TheEndOfTheLinkEndsTheProcess) {

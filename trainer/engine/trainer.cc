@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/failpoint.h"
@@ -207,6 +208,16 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   return engine_.BeginRound(mesh_->groups());
 }
 
+// Weights that are damaged, or not there any more, are bad input and end training on this rank.
+absl::Status Trainer::LoadInitial() {
+  if (parts_.initial == nullptr) return absl::OkStatus();
+  const absl::Status loaded = LoadInitialWeights(*parts_.initial, parts_.state);
+  if (loaded.ok()) return absl::OkStatus();
+  if (!IsErrorOfRound(loaded)) exit_code_ = kExitBadInput;
+  return absl::Status(loaded.code(),
+                      absl::StrCat("trainer.model.uri: ", std::string(loaded.message())));
+}
+
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
                               std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
@@ -227,6 +238,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
     case RestorePlan::Action::kInitialize:
       state.Divide(ShardOf(shape, rank_));
       state.InitializeFresh();
+      MUSTER_RETURN_IF_ERROR(LoadInitial());
       return state.commit().Restored();
   }
   return absl::InternalError("unknown way to restore the state");

@@ -16,6 +16,7 @@
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/heartbeat.h"
+#include "trainer/engine/initial_weights.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/rank_checkpoints.h"
@@ -55,6 +56,8 @@ class Trainer {
     PhaseTimer& timer;
     const Clock& clock;
     ValidationData validation = {};
+    // The weights that a run begins with; null: random ones.
+    InitialWeights* initial = nullptr;
     // The spec by which model, data and checkpoints were opened; null: they suit every spec.
     const v1alpha1::TrainingJobSpec* opened = nullptr;
   };
@@ -79,6 +82,7 @@ class Trainer {
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
   absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
+  absl::Status LoadInitial();
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);
 

@@ -16,6 +16,7 @@
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/gloo_network.h"
 #include "trainer/engine/memory_check.h"
+#include "trainer/engine/pretrained_initial_weights.h"
 #include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
@@ -99,6 +100,17 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
   return MakeModel(shape);
 }
 
+std::unique_ptr<InitialWeights> TrainerProcess::MakeInitialWeights(Files& files,
+                                                                   const Model& model) const {
+  const v1alpha1::ModelSpec& spec = spec_.trainer().model();
+  if (!spec.has_uri()) return nullptr;
+  const char* const vocabulary =
+      spec.has_vocabulary() ? "model.vocabulary"
+                            : "the tokenizer's, rounded up to a multiple of 64: model.vocabulary "
+                              "can set another";
+  return std::make_unique<PretrainedInitialWeights>(files, spec.uri(), model, vocabulary);
+}
+
 ValidationData TrainerProcess::ReadValidation() const {
   return {.batches = static_cast<int>(std::min<int64_t>(source_->validation_batches(), INT_MAX)),
           .unigram_entropy = dataset_.unigram_entropy};
@@ -134,6 +146,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
   MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options));
+  process->initial_ = process->MakeInitialWeights(files, model);
   MUSTER_ASSIGN_OR_RETURN(process->state_,
                           TrainingState::Create(std::move(model), process->config_.training,
                                                 {.index = 0, .count = ShardsOf(spec)}));
@@ -165,6 +178,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .timer = process->timer_,
                                                 .clock = clock,
                                                 .validation = process->ReadValidation(),
+                                                .initial = process->initial_.get(),
                                                 .opened = &process->spec_});
   return process;
 }

@@ -13,6 +13,7 @@
 #include "trainer/data/dataset.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/heartbeat.h"
+#include "trainer/engine/initial_weights.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/round_network.h"
@@ -49,6 +50,7 @@ class TrainerProcess {
                         Files& files);
   absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
                                    const ProcessOptions& options);
+  std::unique_ptr<InitialWeights> MakeInitialWeights(Files& files, const Model& model) const;
   ValidationData ReadValidation() const;
   void Announce() const;
   void WarnOfSlowPrecision(const Clock& clock) const;
@@ -60,6 +62,7 @@ class TrainerProcess {
   int64_t vocabulary_ = 0;  // the model's
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<BatchFeed> feed_;
+  std::unique_ptr<InitialWeights> initial_;  // null without trainer.model.uri
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<RoundNetwork> network_;
   std::unique_ptr<Checkpoints> checkpoints_;

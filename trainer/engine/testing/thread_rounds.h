@@ -19,6 +19,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/checkpoints.h"
+#include "trainer/engine/initial_weights.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/trainer.h"
@@ -206,14 +207,22 @@ class RecordingOutbox final : public Outbox {
 class ThreadTrainer {
  public:
   ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
-                ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk)
+                ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk,
+                InitialWeights* initial = nullptr)
       : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options)),
         feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
         checkpoints_(disk),
-        trainer_(std::make_unique<Trainer>(
-            settings, Trainer::Parts{*state_, feed_, network_, &checkpoints_, inbox_, outbox_,
-                                     progress_, timer_, Clock::Real()})),
+        trainer_(std::make_unique<Trainer>(settings, Trainer::Parts{.state = *state_,
+                                                                    .feed = feed_,
+                                                                    .network = network_,
+                                                                    .checkpoints = &checkpoints_,
+                                                                    .inbox = inbox_,
+                                                                    .outbox = outbox_,
+                                                                    .progress = progress_,
+                                                                    .timer = timer_,
+                                                                    .clock = Clock::Real(),
+                                                                    .initial = initial})),
         thread_([this] {
           while (trainer_->RunOnce()) {
           }

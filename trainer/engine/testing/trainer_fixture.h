@@ -9,6 +9,7 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
+#include "trainer/engine/initial_weights.h"
 #include "trainer/engine/testing/thread_rounds.h"
 
 // Runs trainers on threads and gives them the orders that their agents would give.
@@ -70,7 +71,7 @@ inline v1alpha1::ResumePoint Live(const v1alpha1::RankPosition& position, int64_
 class TrainerTest : public ::testing::Test {
  protected:
   std::unique_ptr<ThreadTrainer> Start() {
-    return std::make_unique<ThreadTrainer>(options_, settings_, rounds_, disk_);
+    return std::make_unique<ThreadTrainer>(options_, settings_, rounds_, disk_, initial_);
   }
   // Prepares a round among `ranks` and returns their positions.
   std::vector<v1alpha1::RankPosition> Prepare(const std::vector<ThreadTrainer*>& ranks,
@@ -119,6 +120,7 @@ class TrainerTest : public ::testing::Test {
   TrainerSettings settings_{.steps = kSteps, .validate_every = 20, .validate_batches = 2};
   ThreadNetwork::Rounds rounds_;
   MemoryCheckpoints::Disk disk_;
+  InitialWeights* initial_ = nullptr;
   int64_t round_ = 0;
 };
 

@@ -6,6 +6,8 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/gelu.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "trainer/model/families/config_reader.h"
 #include "trainer/model/families/family.h"
 #include "trainer/model/layers/alibi.h"
 #include "trainer/model/layers/attention.h"
@@ -128,6 +130,12 @@ Json Config(const ModelShape& s) {
           {"vocab_size", s.vocabulary}};
 }
 
+void Rename(Json& config) {
+  RenameField(config, "n_embed", "hidden_size");
+  RenameField(config, "num_attention_heads", "n_head");
+  RenameField(config, "num_hidden_layers", "n_layer");
+}
+
 ModelShape Read(ConfigReader& config) {
   ModelShape shape{.layers = config.Integer("n_layer"),
                    .heads = config.Integer("n_head"),
@@ -142,6 +150,6 @@ ModelShape Read(ConfigReader& config) {
 
 }  // namespace
 
-Family BloomFamily() { return {planner::ModelFamily::kBloom, Make, Config, Read}; }
+Family BloomFamily() { return {planner::ModelFamily::kBloom, Make, Config, Rename, Read}; }
 
 }  // namespace muster::trainer

@@ -1,5 +1,7 @@
 #include "trainer/model/families/config_reader.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace muster::trainer {
@@ -9,7 +11,8 @@ constexpr int32_t kMost = 1 << 24;
 
 }  // namespace
 
-const Json& ConfigReader::Find(const char* field) const {
+const Json& ConfigReader::Find(const char* field) {
+  asked_.insert(field);
   static const Json& null = *new Json();
   const auto found = config_.find(field);
   return found == config_.end() ? null : *found;
@@ -52,6 +55,14 @@ void ConfigReader::Requires(const char* field, const Json& only) {
   if (value.is_null() || value == only) return;
   Fail(
       absl::StrCat(field, " is ", DumpJson(value), ", and only ", DumpJson(only), " is supported"));
+}
+
+void RenameField(Json& config, const char* field, const char* name) {
+  const auto found = config.find(field);
+  if (found == config.end()) return;
+  Json value = std::move(*found);
+  config.erase(found);
+  config[name] = std::move(value);
 }
 
 }  // namespace muster::trainer

@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_MODEL_FAMILIES_CONFIG_READER_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,14 +26,20 @@ class ConfigReader {
   void Requires(const char* field, const Json& only);
 
   // Returns null if the field is absent.
-  const Json& Find(const char* field) const;
+  const Json& Find(const char* field);
+  // Returns true if any of the functions above was asked for the field.
+  bool WasAsked(const std::string& field) const { return asked_.contains(field); }
   void Fail(const std::string& what);
   const absl::Status& status() const { return status_; }
 
  private:
   const Json& config_;
+  std::set<std::string> asked_;
   absl::Status status_;
 };
+
+// Gives a field, if it is there, another name, in place of a field that has that name.
+void RenameField(Json& config, const char* field, const char* name);
 
 }  // namespace muster::trainer
 

@@ -25,6 +25,8 @@ struct Family {
   std::vector<std::unique_ptr<Block>> (*make)(const planner::ModelShape& shape);
   // Returns Hugging Face's config.json, by which transformers makes the same model.
   Json (*config)(const planner::ModelShape& shape);
+  // Gives each field that transformers also takes under another name the name that `config` writes.
+  void (*rename)(Json& config);
   // Reads such a config.json: the members of ModelShape but vocabulary, dropout and family.
   planner::ModelShape (*read)(ConfigReader& config);
 };

@@ -5,6 +5,8 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/gelu.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "trainer/model/families/config_reader.h"
 #include "trainer/model/families/family.h"
 #include "trainer/model/layers/attention.h"
 #include "trainer/model/layers/dropout.h"
@@ -120,6 +122,13 @@ Json Config(const ModelShape& s) {
           {"vocab_size", s.vocabulary}};
 }
 
+void Rename(Json& config) {
+  RenameField(config, "hidden_size", "n_embd");
+  RenameField(config, "max_position_embeddings", "n_positions");
+  RenameField(config, "num_attention_heads", "n_head");
+  RenameField(config, "num_hidden_layers", "n_layer");
+}
+
 ModelShape Read(ConfigReader& config) {
   ModelShape shape{.layers = config.Integer("n_layer"),
                    .heads = config.Integer("n_head"),
@@ -137,6 +146,6 @@ ModelShape Read(ConfigReader& config) {
 
 }  // namespace
 
-Family Gpt2Family() { return {planner::ModelFamily::kGpt2, Make, Config, Read}; }
+Family Gpt2Family() { return {planner::ModelFamily::kGpt2, Make, Config, Rename, Read}; }
 
 }  // namespace muster::trainer

@@ -6,6 +6,8 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/silu.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "trainer/model/families/config_reader.h"
 #include "trainer/model/families/family.h"
 #include "trainer/model/families/rope_config.h"
 #include "trainer/model/layers/attention.h"
@@ -125,6 +127,14 @@ Json Config(const ModelShape& s) {
           {"vocab_size", s.vocabulary}};
 }
 
+// From version 5 on, transformers has the base among the parameters of the scaling.
+void Rename(Json& config) {
+  const Json rope = config.value("rope_parameters", Json());
+  if (!rope.is_object()) return;
+  config["rope_theta"] = rope.value("rope_theta", Json());
+  RenameField(config, "rope_parameters", "rope_scaling");
+}
+
 ModelShape Read(ConfigReader& config) {
   ModelShape shape{.layers = config.Integer("num_hidden_layers"),
                    .heads = config.Integer("num_attention_heads"),
@@ -145,6 +155,6 @@ ModelShape Read(ConfigReader& config) {
 
 }  // namespace
 
-Family LlamaFamily() { return {planner::ModelFamily::kLlama, Make, Config, Read}; }
+Family LlamaFamily() { return {planner::ModelFamily::kLlama, Make, Config, Rename, Read}; }
 
 }  // namespace muster::trainer

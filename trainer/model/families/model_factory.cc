@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "trainer/model/families/config_reader.h"
 #include "trainer/model/families/family.h"
+#include "trainer/model/families/harmless_fields.h"
 
 namespace muster::trainer {
 namespace {
@@ -21,10 +22,58 @@ const std::vector<Family>& Families() {
   return families;
 }
 
+// Returns null if there is no such family.
+const Family* FamilyOf(const Json& name) {
+  for (const Family& family : Families()) {
+    if (name == std::string(planner::Name(family.family))) return &family;
+  }
+  return nullptr;
+}
+
 std::string FamilyNames() {
   return absl::StrJoin(Families(), ", ", [](std::string* out, const Family& family) {
     absl::StrAppend(out, planner::Name(family.family));
   });
+}
+
+// Returns true for the longest sequence of families that have no weights for positions.
+bool ShapesNoWeight(const std::string& field) {
+  return field == "max_position_embeddings" || field == "seq_length";
+}
+
+// Fails for every field that was not read and may nevertheless change what the model computes.
+void RefuseUnknown(const Json& config, ConfigReader& reader) {
+  for (const auto& [field, value] : config.items()) {
+    const bool says_nothing = value.is_null() || (value.is_structured() && value.empty());
+    if (says_nothing || field == "model_type" || reader.WasAsked(field) || IsHarmlessField(field)) {
+      continue;
+    }
+    reader.Fail(absl::StrCat(field, " is ", DumpJson(value), ", and this field is not known here"));
+  }
+}
+
+// With `whole`, fails for fields that are not known too.
+absl::StatusOr<planner::ModelShape> Read(const Json& original, size_t tensors, bool whole) {
+  const Json type = original.is_object() ? original.value("model_type", Json()) : Json();
+  const Family* const family = FamilyOf(type);
+  if (family == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the checkpoint's model_type is not supported: it is ", DumpJson(type),
+                     ", and there are ", FamilyNames()));
+  }
+  Json config = original;
+  family->rename(config);
+  ConfigReader reader(config);
+  planner::ModelShape shape = family->read(reader);
+  shape.family = family->family;
+  shape.vocabulary = reader.Integer("vocab_size");
+  if (shape.layers > static_cast<int64_t>(tensors)) {
+    reader.Fail(absl::StrCat("it has ", shape.layers, " layers and only ", tensors, " tensors"));
+  }
+  if (whole) RefuseUnknown(config, reader);
+  MUSTER_RETURN_IF_ERROR(reader.status());
+  MUSTER_RETURN_IF_ERROR(planner::CheckShape(shape));
+  return planner::CompleteShape(shape);
 }
 
 }  // namespace
@@ -48,23 +97,28 @@ absl::StatusOr<Model> MakeModel(const planner::ModelShape& wanted) {
 }
 
 absl::StatusOr<planner::ModelShape> ReadModelShape(const Json& config, size_t tensors) {
-  const Json type = config.is_object() ? config.value("model_type", Json()) : Json();
-  for (const Family& family : Families()) {
-    if (type != std::string(planner::Name(family.family))) continue;
-    ConfigReader reader(config);
-    planner::ModelShape shape = family.read(reader);
-    shape.family = family.family;
-    shape.vocabulary = reader.Integer("vocab_size");
-    if (shape.layers > static_cast<int64_t>(tensors)) {
-      reader.Fail(absl::StrCat("it has ", shape.layers, " layers and only ", tensors, " tensors"));
-    }
-    MUSTER_RETURN_IF_ERROR(reader.status());
-    MUSTER_RETURN_IF_ERROR(planner::CheckShape(shape));
-    return planner::CompleteShape(shape);
+  return Read(config, tensors, /*whole=*/false);
+}
+
+absl::Status CheckSameModel(const Json& config, const Json& ours, size_t tensors,
+                            const std::string& vocabulary) {
+  MUSTER_ASSIGN_OR_RETURN(const planner::ModelShape shape, Read(config, tensors, /*whole=*/true));
+  const Json theirs = FamilyOf(std::string(planner::Name(shape.family)))->config(shape);
+  std::vector<std::string> differences;
+  const auto compare = [&](const std::string& field) {
+    const Json there = theirs.value(field, Json()), here = ours.value(field, Json());
+    if (there == here || IsHarmlessField(field) || ShapesNoWeight(field)) return;
+    differences.push_back(
+        absl::StrCat(field, " is ", DumpJson(there), " there, ", DumpJson(here), " here"));
+    if (field == "vocab_size") absl::StrAppend(&differences.back(), " (", vocabulary, ")");
+  };
+  compare("model_type");
+  if (differences.empty()) {
+    for (const auto& [field, value] : theirs.items()) compare(field);
   }
+  if (differences.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the checkpoint's model_type is not supported: it is ", DumpJson(type),
-                   ", and there are ", FamilyNames()));
+      absl::StrCat("it is another model: ", absl::StrJoin(differences, "; ")));
 }
 
 }  // namespace muster::trainer

@@ -2,7 +2,9 @@
 #define MUSTER_TRAINER_MODEL_FAMILIES_MODEL_FACTORY_H_
 
 #include <cstddef>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
@@ -20,6 +22,14 @@ absl::StatusOr<Model> MakeModel(const planner::ModelShape& shape);
 // is the number of tensors in the checkpoint, which bounds the model's layers. InvalidArgument,
 // which names the field, for a model that MakeModel does not make.
 absl::StatusOr<planner::ModelShape> ReadModelShape(const Json& config, size_t tensors);
+
+// Returns OK if the model of Hugging Face's config.json computes what the model computes that has
+// `ours` for its config_json; its longest sequence and its dropout may be others where they shape
+// no weight. `tensors` is the number of its tensors. InvalidArgument names the fields that differ,
+// with both values, and those that are not known here, unless they are known to change nothing.
+// `vocabulary` says where ours comes from.
+absl::Status CheckSameModel(const Json& config, const Json& ours, size_t tensors,
+                            const std::string& vocabulary);
 
 }  // namespace muster::trainer
 

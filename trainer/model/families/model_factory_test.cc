@@ -147,6 +147,86 @@ TEST(ReadModelShapeTest, NullIsAbsent) {
   EXPECT_EQ(*ReadModelShape(config, kTensors), Preset("llama-7b"));
 }
 
+std::string WhyAnother(const Json& config, const ModelShape& ours) {
+  return std::string(
+      CheckSameModel(config, ConfigOf(ours), kTensors, "of the tokenizer").message());
+}
+
+// The configs are those of BigScience's BLOOM 560M and OpenAI's GPT-2.
+TEST(CheckSameModelTest, KnowsTheReleasedSpellings) {
+  const Json bloom = *ParseJson(R"({
+    "apply_residual_connection_post_layernorm": false, "attention_dropout": 0.0,
+    "attention_softmax_in_fp32": true, "bias_dropout_fusion": true, "bos_token_id": 1,
+    "eos_token_id": 2, "pad_token_id": 3, "unk_token_id": 0, "hidden_dropout": 0.0,
+    "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "masked_softmax_fusion": true,
+    "model_type": "bloom", "n_embed": 1024, "n_inner": null, "n_layer": 24,
+    "num_attention_heads": 16, "offset_alibi": 100, "pretraining_tp": 1, "seq_length": 2048,
+    "skip_bias_add": true, "skip_bias_add_qkv": false, "transformers_version": "4.20.0",
+    "use_cache": true, "vocab_size": 1024, "architectures": ["BloomForCausalLM"]})");
+  EXPECT_EQ(WhyAnother(bloom, Preset("bloom-560m")), "");
+  const Json gpt2 = *ParseJson(R"({
+    "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+    "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02,
+    "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12,
+    "n_layer": 12, "n_positions": 1024, "resid_pdrop": 0.1, "summary_activation": null,
+    "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+    "summary_use_proj": true,
+    "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+    "vocab_size": 1024})");
+  EXPECT_EQ(WhyAnother(gpt2, Preset("gpt2-124m")), "");
+  // As transformers 5 writes it.
+  Json llama = ConfigOf(Preset("llama-3.2-1b"));
+  llama["rope_parameters"] = llama["rope_scaling"];
+  llama["rope_parameters"]["rope_theta"] = llama["rope_theta"];
+  llama.erase("rope_scaling");
+  llama.erase("rope_theta");
+  EXPECT_EQ(WhyAnother(llama, Preset("llama-3.2-1b")), "");
+  llama["rope_parameters"]["rope_theta"] = 10000.0;
+  EXPECT_EQ(WhyAnother(llama, Preset("llama-3.2-1b")),
+            "it is another model: rope_theta is 10000.0 there, 500000.0 here");
+}
+
+TEST(CheckSameModelTest, NamesEveryFieldThatDiffers) {
+  ModelShape ours = Preset("gpt2-nano");
+  const Json same = ConfigOf(ours);
+  ours.dropout = 0.5;
+  EXPECT_EQ(WhyAnother(same, ours), "");
+  ours.layers += 1;
+  ours.vocabulary = 1088;
+  EXPECT_EQ(WhyAnother(same, ours),
+            "it is another model: n_layer is 3 there, 4 here; vocab_size is 1024 there, 1088 here "
+            "(of the tokenizer)");
+  EXPECT_EQ(WhyAnother(same, Preset("llama-nano")),
+            "it is another model: model_type is \"gpt2\" there, \"llama\" here");
+  Json left_out = same;
+  left_out.erase("layer_norm_epsilon");
+  left_out.erase("tie_word_embeddings");
+  EXPECT_EQ(WhyAnother(left_out, Preset("gpt2-nano")), "") << "they have these defaults";
+}
+
+TEST(CheckSameModelTest, TheLongestSequenceMayDifferWhereItShapesNoWeight) {
+  ModelShape longer = Preset("llama-nano");
+  longer.positions *= 2;
+  EXPECT_EQ(WhyAnother(ConfigOf(Preset("llama-nano")), longer), "");
+  longer = Preset("gpt2-nano");
+  longer.positions *= 2;
+  EXPECT_NE(WhyAnother(ConfigOf(Preset("gpt2-nano")), longer), "");
+}
+
+TEST(CheckSameModelTest, AFieldThatIsNotKnownIsNamedUnlessItSaysNothing) {
+  Json config = ConfigOf(Preset("llama-nano"));
+  config["sliding_window"] = nullptr;
+  config["pruned_heads"] = Json::object();
+  EXPECT_EQ(WhyAnother(config, Preset("llama-nano")), "");
+  config["sliding_window"] = 4096;
+  EXPECT_EQ(WhyAnother(config, Preset("llama-nano")),
+            "the checkpoint's model: sliding_window is 4096, and this field is not known here");
+  config.erase("sliding_window");
+  config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 2}, {"partial", 0.5}};
+  EXPECT_EQ(WhyAnother(config, Preset("llama-nano")),
+            "the checkpoint's model: rope_scaling has partial, which is not known here");
+}
+
 TEST(MakeModelTest, ImpossibleShapesAreRefused) {
   ModelShape odd = Preset("gpt2-nano");
   odd.heads = 5;

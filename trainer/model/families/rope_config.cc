@@ -11,6 +11,12 @@ using planner::RopeScaling;
 
 constexpr char kField[] = "rope_scaling";
 
+bool IsKnown(const std::string& field) {
+  return field == "rope_type" || field == "type" || field == "rope_theta" || field == "factor" ||
+         field == "low_freq_factor" || field == "high_freq_factor" ||
+         field == "original_max_position_embeddings";
+}
+
 void ReadLlama3(const Json& json, ConfigReader& config, RopeScaling& scaling) {
   const Json low = json.value("low_freq_factor", Json()),
              high = json.value("high_freq_factor", Json()),
@@ -48,15 +54,19 @@ RopeScaling ReadRopeScaling(ConfigReader& config) {
   const Json& json = config.Find(kField);
   if (json.is_null()) return {};
   const Json type = json.is_object() ? json.value("rope_type", json.value("type", Json())) : Json();
-  if (type == "default") return {};
   RopeScaling scaling;
   if (type == "linear") scaling.kind = RopeScaling::Kind::kLinear;
   if (type == "llama3") scaling.kind = RopeScaling::Kind::kLlama3;
-  if (scaling.kind == RopeScaling::Kind::kNone) {
+  if (scaling.kind == RopeScaling::Kind::kNone && type != "default") {
     config.Fail(absl::StrCat(kField, " is ", DumpJson(json),
                              ", and only default, linear and llama3 are supported"));
     return {};
   }
+  for (const auto& [field, value] : json.items()) {
+    if (value.is_null() || IsKnown(field)) continue;
+    config.Fail(absl::StrCat(kField, " has ", field, ", which is not known here"));
+  }
+  if (type == "default") return {};
   const Json factor = json.value("factor", Json());
   if (!factor.is_number() || factor < 1) {
     config.Fail(absl::StrCat(kField, " needs a factor of at least 1"));

@@ -1,0 +1,16 @@
+#include "trainer/engine/initial_weights.h"
+
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+
+absl::Status LoadInitialWeights(InitialWeights& weights, TrainingState& state) {
+  MUSTER_RETURN_IF_ERROR(weights.Open());
+  for (const TensorPart& part : state.ValueParts()) {
+    if (part.elements.numel() == 0) continue;
+    MUSTER_RETURN_IF_ERROR(weights.Fill(part.name, part.shape, part.begin, part.elements));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,119 @@
+// Tests rounds of runs that begin with given weights.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
+#include "base/exit_codes.h"
+#include "base/mutex.h"
+#include "gtest/gtest.h"
+#include "trainer/engine/initial_weights.h"
+#include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/engine/testing/trainer_fixture.h"
+
+namespace muster::trainer {
+namespace {
+
+// Weights of one value, and a count of how often they were asked for.
+class SameWeights final : public InitialWeights {
+ public:
+  absl::Status Open() override {
+    MutexLock lock(mu_);
+    ++opened_;
+    return fault_;
+  }
+  absl::Status Fill(const std::string&, const std::vector<int64_t>&, int64_t,
+                    at::Tensor elements) override {
+    elements.fill_(0.25);
+    return absl::OkStatus();
+  }
+  void SetFault(const absl::Status& fault) {
+    MutexLock lock(mu_);
+    fault_ = fault;
+  }
+  int opened() {
+    MutexLock lock(mu_);
+    return opened_;
+  }
+
+ private:
+  Mutex mu_;
+  absl::Status fault_ MUSTER_GUARDED_BY(mu_);
+  int opened_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+class TrainerInitialTest : public TrainerTest {
+ protected:
+  TrainerInitialTest() { initial_ = &weights_; }
+
+  SameWeights weights_;
+};
+
+TEST_F(TrainerInitialTest, EveryRankBeginsWithThemAndNoneReadsThemAgain) {
+  settings_.steps = 1 << 20;
+  const auto a = Start(), b = Start();
+  const std::vector<ThreadTrainer*> both = {a.get(), b.get()};
+  for (ThreadTrainer* rank : both) rank->feed().HoldAt(1);
+  Prepare(both);
+  Go(both, Fresh(1));
+  for (ThreadTrainer* rank : both) rank->feed().AwaitHeld();
+  for (ThreadTrainer* rank : both) {
+    for (const NamedTensor& parameter : rank->state().Parameters()) {
+      EXPECT_TRUE(parameter.tensor.eq(0.25).all().item<bool>()) << parameter.name;
+    }
+  }
+  EXPECT_EQ(weights_.opened(), 2);
+  for (ThreadTrainer* rank : both) rank->feed().Release();
+  weights_.SetFault(absl::NotFoundError("/hf: no such directory"));
+  const std::vector<v1alpha1::RankPosition> live = Prepare({a.get()});
+  ASSERT_TRUE(live[0].has_applied());
+  Go({a.get()}, Live(live[0], 2));
+  EXPECT_EQ(weights_.opened(), 2);
+}
+
+TEST_F(TrainerInitialTest, ARunThatGoesOnFromACheckpointDoesNotReadThem) {
+  settings_.steps = 5;
+  {
+    const auto a = Start();
+    Prepare({a.get()});
+    Go({a.get()}, Fresh(1));
+    EXPECT_TRUE(a->AwaitFinished().succeeded());
+  }
+  weights_.SetFault(absl::NotFoundError("/hf: no such directory"));
+  settings_.steps = 6;
+  const auto b = Start();
+  const auto positions = Prepare({b.get()});
+  Go({b.get()}, FromCheckpoint(positions[0].checkpoints(0), 2));
+  EXPECT_TRUE(b->AwaitFinished().succeeded());
+  EXPECT_EQ(weights_.opened(), 1);
+}
+
+TEST_F(TrainerInitialTest, OnesThatAreNotThereAreBadInput) {
+  weights_.SetFault(absl::NotFoundError("/hf: no such directory"));
+  const auto a = Start();
+  Prepare({a.get()});
+  a->Go(round_, Fresh(1));
+  const v1alpha1::TrainerFinished finished = a->AwaitFinished();
+  EXPECT_FALSE(finished.succeeded());
+  EXPECT_EQ(finished.message(), "trainer.model.uri: /hf: no such directory");
+  a->Kill();
+  EXPECT_EQ(a->exit_code(), kExitBadInput);
+}
+
+TEST_F(TrainerInitialTest, AFileSystemThatFailsEndsTheRoundOnly) {
+  settings_.steps = 5;
+  weights_.SetFault(absl::UnavailableError("/hf: input/output error"));
+  const auto a = Start();
+  Prepare({a.get()});
+  a->Go(round_, Fresh(1));
+  EXPECT_EQ(a->AwaitJoined().error(), "trainer.model.uri: /hf: input/output error");
+  weights_.SetFault(absl::OkStatus());
+  EXPECT_FALSE(Prepare({a.get()})[0].has_applied());
+  Go({a.get()}, Fresh(2));
+  EXPECT_TRUE(a->AwaitFinished().succeeded());
+}
+
+}  // namespace
+}  // namespace muster::trainer

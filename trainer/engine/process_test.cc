@@ -189,6 +189,22 @@ TEST(ProcessTest, AChangedStepDeadlineAppliesFromTheNextRound) {
   EXPECT_NE(alone.Await(FromTrainer::kJoined).joined().error(), "");
 }
 
+// Returns why a process refuses to begin a run, after it has ended for that reason.
+std::string WhyItCannotBegin(const v1alpha1::TrainingJobSpec& spec) {
+  RankProcess rank(spec);
+  const auto ready = Prepare(1, {&rank});
+  ToTrainer go;
+  go.mutable_go()->mutable_round()->set_round(1);
+  go.mutable_go()->set_endpoint(ready[0].endpoint());
+  *go.mutable_go()->mutable_resume() = Fresh();
+  rank.Send(go);
+  const auto finished = rank.Await(FromTrainer::kFinished).finished();
+  EXPECT_FALSE(finished.succeeded());
+  const auto exit = rank.End(kTimeoutMs);
+  EXPECT_TRUE(exit.has_value() && exit->code == 2);
+  return finished.message();
+}
+
 // The directory is a checkpoint of another run.
 TEST(ProcessTest, ARunBeginsWithTheWeightsOfADirectoryAndGoesOnWithoutIt) {
   const double fresh = Undisturbed().first_loss;
@@ -224,19 +240,31 @@ TEST(ProcessTest, ARunBeginsWithTheWeightsOfADirectoryAndGoesOnWithoutIt) {
     Finish({&d});
   }
   spec.mutable_checkpoint()->set_uri(folder + "/others");
-  RankProcess e(spec);
-  const auto ready = Prepare(1, {&e});
-  ToTrainer go;
-  go.mutable_go()->mutable_round()->set_round(1);
-  go.mutable_go()->set_endpoint(ready[0].endpoint());
-  *go.mutable_go()->mutable_resume() = Fresh();
-  e.Send(go);
-  const auto finished = e.Await(FromTrainer::kFinished).finished();
-  EXPECT_FALSE(finished.succeeded());
-  EXPECT_EQ(finished.message().find("trainer.model.uri: " + weights), 0u) << finished.message();
-  const auto exit = e.End(kTimeoutMs);
-  ASSERT_TRUE(exit.has_value());
-  EXPECT_EQ(exit->code, 2);
+  EXPECT_TRUE(WhyItCannotBegin(spec).starts_with("trainer.model.uri: " + weights));
+}
+
+TEST(ProcessTest, WeightsOfAnotherVocabularyAreRefusedWithWhereOursComesFrom) {
+  const std::string folder = Folder("vocabulary");
+  auto spec = Spec(folder);
+  v1alpha1::ModelSpec& model = *spec.mutable_trainer()->mutable_model();
+  model.set_vocabulary(400);
+  spec.mutable_trainer()->mutable_train()->set_steps(1);
+  {
+    RankProcess a(spec);
+    Go(1, {&a}, Prepare(1, {&a}), Fresh());
+    Finish({&a});
+  }
+  model.set_uri(folder + "/checkpoints/step-000000001");
+  spec.mutable_checkpoint()->set_uri(folder + "/others");
+  const std::string refusal = "trainer.model.uri: " + model.uri() +
+                              "/config.json: it is another model: vocab_size is 400 there, ";
+  model.set_vocabulary(500);
+  EXPECT_EQ(WhyItCannotBegin(spec), refusal + "500 here (model.vocabulary)");
+  model.set_vocabulary(0);
+  EXPECT_EQ(WhyItCannotBegin(spec),
+            refusal +
+                "320 here (the tokenizer's, rounded up to a multiple of 64: "
+                "model.vocabulary can set another)");
 }
 
 TEST(ProcessTest, TheEndOfTheLinkEndsTheProcess) {

@@ -103,9 +103,9 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
 std::unique_ptr<InitialWeights> TrainerProcess::MakeInitialWeights(Files& files,
                                                                    const Model& model) const {
   const v1alpha1::ModelSpec& spec = spec_.trainer().model();
-  if (!spec.has_uri()) return nullptr;
+  if (spec.uri().empty()) return nullptr;
   const char* const vocabulary =
-      spec.has_vocabulary() ? "model.vocabulary"
+      spec.vocabulary() > 0 ? "model.vocabulary"
                             : "the tokenizer's, rounded up to a multiple of 64: model.vocabulary "
                               "can set another";
   return std::make_unique<PretrainedInitialWeights>(files, spec.uri(), model, vocabulary);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
@@ -80,15 +81,19 @@ std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
   return run;
 }
 
+// With zero: 3 the checkpoint has the weights in parts.
 TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid) {
-  auto run = StartUntilStep(25, "lost-slice",
-                            {.steps = kSteps, .save_every = 15, .parallelism = "{zero: 1}"});
-  const std::vector<pid_t> trainers = run->Trainers();
-  ASSERT_EQ(trainers.size(), 2u) << run->Output();
-  kill(trainers[1], SIGKILL);
-  ExpectUndividedState(*run);
-  EXPECT_THAT(run->Output(), HasSubstr("is not whole: no rank holds the part from "));
-  EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
+  for (const char* zero : {"1", "3"}) {
+    auto run = StartUntilStep(
+        25, absl::StrCat("lost-slice-", zero),
+        {.steps = kSteps, .save_every = 15, .parallelism = absl::StrCat("{zero: ", zero, "}")});
+    const std::vector<pid_t> trainers = run->Trainers();
+    ASSERT_EQ(trainers.size(), 2u) << run->Output();
+    kill(trainers[1], SIGKILL);
+    ExpectUndividedState(*run);
+    EXPECT_THAT(run->Output(), HasSubstr("is not whole: no rank holds the part from "));
+    EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
+  }
 }
 
 TEST(ShardedTest, ASliceThatAnotherCopyHoldsIsSentAndNoStepIsLost) {

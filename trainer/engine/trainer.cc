@@ -51,7 +51,10 @@ Trainer::Trainer(const TrainerSettings& settings, const Parts& parts)
 Trainer::~Trainer() { LeaveRound(); }
 
 bool Trainer::RunOnce() {
-  while (auto message = parts_.inbox.TryTake()) Obey(*message);
+  while (auto message = parts_.inbox.TryTake()) {
+    Obey(*message);
+    if (exit_code_ != 0) return false;
+  }
   if (state_ == State::kStepping && !parts_.inbox.interrupt()) {
     StepOnce();
     return exit_code_ == 0;

@@ -102,6 +102,24 @@ TEST_F(TrainerInitialTest, OnesThatAreNotThereAreBadInput) {
   EXPECT_EQ(a->exit_code(), kExitBadInput);
 }
 
+// A trainer that had its end among orders that had waited for it took the next order all the same,
+// and waited for ever.
+TEST_F(TrainerInitialTest, AnEndAmongOrdersThatWaitedIsTheEnd) {
+  settings_.steps = 1 << 20;
+  const auto a = Start();
+  a->feed().HoldAt(1);
+  Prepare({a.get()});
+  Go({a.get()}, Fresh(1));
+  a->feed().AwaitHeld();
+  weights_.SetFault(absl::NotFoundError("/hf: no such directory"));
+  a->Prepare(++round_, 0, 1);
+  a->Go(round_, Fresh(2));
+  a->feed().Release();
+  EXPECT_FALSE(a->AwaitFinished().succeeded());
+  a->AwaitEnd();
+  EXPECT_EQ(a->exit_code(), kExitBadInput);
+}
+
 TEST_F(TrainerInitialTest, AFileSystemThatFailsEndsTheRoundOnly) {
   settings_.steps = 5;
   weights_.SetFault(absl::UnavailableError("/hf: input/output error"));

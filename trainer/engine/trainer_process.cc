@@ -90,11 +90,12 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                                                    " is longer than the model's ", shape.positions,
                                                    " positions"));
   }
-  planner::MemoryEstimate memory =
+  const planner::MemoryEstimate whole =
       planner::EstimateMemory(shape, config_.precision, static_cast<int32_t>(training.micro_batch),
                               static_cast<int32_t>(training.sequence), config_.optimizer);
-  memory =
-      planner::DivideMemory(memory, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
+  planner::MemoryEstimate memory =
+      planner::DivideMemory(whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
+  if (training.deterministic) memory.gradients = whole.gradients;
   MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);

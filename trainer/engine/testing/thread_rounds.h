@@ -236,6 +236,8 @@ class ThreadTrainer {
     feed_.Release();
     if (thread_.joinable()) thread_.join();
   }
+  // Returns when the trainer has ended by itself.
+  void AwaitEnd() { thread_.join(); }
   void Prepare(int64_t round, int rank, int world_size,
                const v1alpha1::TrainingJobSpec* spec = nullptr,
                const std::string& trajectory = "") {
@@ -269,7 +271,7 @@ class ThreadTrainer {
   v1alpha1::TrainerFinished AwaitFinished() {
     return outbox_.Await(v1alpha1::FromTrainer::kFinished).finished();
   }
-  // Valid once Kill() has returned.
+  // Valid once Kill() or AwaitEnd() has returned.
   int exit_code() const { return exit_code_; }
   SyntheticFeed& feed() { return feed_; }
   RecordingOutbox& outbox() { return outbox_; }

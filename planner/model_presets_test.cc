@@ -229,7 +229,7 @@ TEST(DivideMemoryTest, EachStageDividesMoreOfTheState) {
   EXPECT_LT(three.parameters, 2 * p);
   EXPECT_EQ(three.checkpoint_copy, (12 * p + 7) / 8);
   EXPECT_EQ(three.activations, whole.activations);
-  // What is in use at once is never more than all.
+  // A rank never uses more than everything at once.
   EXPECT_LE(DivideMemory(whole, shape, 3, 2).gradients, whole.gradients);
 }
 

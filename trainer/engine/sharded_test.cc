@@ -87,7 +87,7 @@ std::vector<MeshShape> Layouts() {
   return {{.shard = 2}, {.shard = 3}, {.shard = 5}, {.data = 2, .shard = 2}};
 }
 
-// What stages 1, 2 and 3 of ZeRO divide besides the optimizer's state.
+// Stages 1, 2 and 3 of ZeRO divide these besides the optimizer's state.
 std::vector<Division> Divisions() {
   return {{}, {.gradients = true}, {.values = true, .gradients = true}};
 }

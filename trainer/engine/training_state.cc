@@ -116,7 +116,7 @@ Holding TrainingState::MakeHolding(const Shard& shard) const {
 
 void TrainingState::Divide(const Shard& shard) {
   if (Holds(shard)) return;
-  // What is held goes before the other takes its memory.
+  // The held memory goes before the other is taken.
   optimizer_.reset();
   for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
   Adopt(MakeHolding(shard));

@@ -34,7 +34,7 @@ struct TrainingOptions {
   double clip_norm = 1.0;     // 0: never
   int64_t max_skipped_in_row = INT64_MAX;
   int64_t max_skipped_total = INT64_MAX;
-  // What ranks that divide the state divide besides the optimizer's. In deterministic mode they
+  // Ranks that divide the state divide this besides the optimizer's. In deterministic mode they
   // keep whole gradients all the same.
   Division divided;
   OptimizerOptions optimizer;
@@ -66,7 +66,7 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-// What a rank holds of every unit, and the optimizer that works on it.
+// A rank's slices of all units, and the optimizer that works on them.
 struct Holding {
   Shard shard;
   std::vector<HeldSlice> slices;  // by unit

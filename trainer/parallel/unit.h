@@ -14,7 +14,7 @@
 
 namespace muster::trainer {
 
-// What ranks divide of a unit. The rest each rank keeps as a whole.
+// Says whether ranks divide a unit's values and gradients, or each rank keeps them as a whole.
 struct Division {
   bool values = false;
   bool gradients = false;

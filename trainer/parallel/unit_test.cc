@@ -65,7 +65,8 @@ TEST(UnitTest, AnySliceHasTheInitialValuesOfTheWhole) {
   }
 }
 
-// What autograd keeps for the backward pass is freed and comes back, perhaps elsewhere in memory.
+// Autograd keeps views for the backward pass, whose memory is freed and comes back, perhaps
+// elsewhere.
 TEST(UnitTest, ValuesThatWereFreedAfterTheForwardPassServeTheBackwardPass) {
   Unit unit = Weights();
   unit.Hold(unit.MakeSlice({0, 1}, kAll));

@@ -1,17 +1,22 @@
 // `muster checkpoints`: lists the checkpoints that a job, or a directory, can resume from, and
-// those of runs that were given up, which are kept until they are pruned.
+// those of runs that were given up, which are kept until they are pruned. It also exports the model
+// of one of them.
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/exit_codes.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/generator.h"
+#include "cli/job_paths.h"
 #include "cli/local_jobs.h"
 #include "cli/progress_line.h"
 
@@ -19,6 +24,9 @@ namespace muster::cli {
 namespace {
 
 constexpr char kPrune[] = "prune";
+constexpr char kExport[] = "export";
+// Hugging Face's limit for a file of weights.
+constexpr int64_t kMaxShardBytes = 5'000'000'000;
 
 Json ToJson(const CheckpointListing& listing) {
   return {{"directory", listing.directory}, {"step", listing.step},
@@ -70,6 +78,26 @@ absl::Status Prune(const std::string& directory, bool dry_run) {
   return dry_run ? absl::OkStatus() : FileSystem().SyncDirectory(directory);
 }
 
+// Returns only if muster-generate, which writes the model, cannot be started.
+absl::Status Export(const std::string& directory, const Flags& flags) {
+  const std::string out = flags.Get("out", "");
+  if (out.empty()) {
+    return absl::InvalidArgumentError("export: --out is missing: the directory to write");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const int64_t max_shard_bytes,
+                          flags.GetInt("max-shard-bytes", kMaxShardBytes));
+  if (max_shard_bytes < 1) return absl::InvalidArgumentError("--max-shard-bytes: want 1 or more");
+  MUSTER_ASSIGN_OR_RETURN(const std::string checkpoint, ChooseCheckpoint(directory, flags));
+  const Json request = {{"checkpoint", checkpoint},
+                        {"out", Absolute(out)},
+                        {"maxShardBytes", max_shard_bytes},
+                        {"json", flags.Has("json")}};
+  if (ParseJson(DumpJson(request)).value_or(Json()) != request) {
+    return absl::InvalidArgumentError("the path of the checkpoint or of --out is not valid UTF-8");
+  }
+  return BecomeGenerator(flags, request);
+}
+
 int List(const std::string& directory, bool json) {
   const auto listings = ListCheckpoints(FileSystem(), directory);
   if (!listings.ok()) return Fail(listings.status());
@@ -91,18 +119,27 @@ std::vector<FlagSpec> CheckpointsFlags() {
   return {{"state-dir", "where jobs keep their state"},
           {"dir", "a directory of checkpoints"},
           {"dry-run", "with prune: only say what would be deleted", /*is_switch=*/true},
-          {"json", "print JSON", /*is_switch=*/true}};
+          {"out", "with export: the directory to write, which is new or empty"},
+          {"step", "with export: the checkpoint after this step; default the newest"},
+          {"max-shard-bytes",
+           "with export: how many bytes of weights a file may hold; default 5000000000"},
+          {"json", "print JSON", /*is_switch=*/true},
+          {"generator", "with export: path of muster-generate"}};
 }
 
 int CheckpointsMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, CheckpointsFlags());
   if (!flags.ok()) return Fail(flags.status());
   const std::vector<std::string>& words = flags->positional();
-  const bool prune = !words.empty() && words[0] == kPrune;
-  const size_t job = prune ? 1 : 0;
+  const std::string verb = words.empty() ? "" : words[0];
+  const size_t job = verb == kPrune || verb == kExport ? 1 : 0;
+  if (words.size() > job + 1) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat("'", words[job + 1], "': name one job")));
+  }
   const auto directory = CheckpointDirectory(*flags, words.size() > job ? words[job] : "");
   if (!directory.ok()) return Fail(directory.status());
-  if (!prune) return List(*directory, flags->Has("json"));
+  if (verb == kExport) return Fail(Export(*directory, *flags));
+  if (verb != kPrune) return List(*directory, flags->Has("json"));
   const absl::Status pruned = Prune(*directory, flags->Has("dry-run"));
   return pruned.ok() ? kExitOk : Fail(pruned);
 }

@@ -69,6 +69,25 @@ TEST(CommandsTest, AnUnknownJobIsAnErrorThatListsTheKnownOnes) {
   }
 }
 
+TEST(CommandsTest, AnExportNamesWhatItLacks) {
+  const std::string root = Root("export"), out = JoinPath(root, "model");
+  const auto export_with = [&root](std::vector<std::string> rest) {
+    rest.insert(rest.begin(), {"export", "--dir", root, "--generator", "/bin/true"});
+    return Call(Named("checkpoints").main, rest);
+  };
+  const CommandResult nowhere = export_with({});
+  EXPECT_EQ(nowhere.code, kExitBadInput);
+  EXPECT_EQ(nowhere.err, "muster: export: --out is missing: the directory to write\n");
+  const CommandResult nothing = export_with({"--out", out});
+  EXPECT_EQ(nothing.code, kExitBadInput);
+  EXPECT_EQ(nothing.err, absl::StrCat("muster: ", root, " has no complete checkpoint; `muster ",
+                                      "checkpoints --dir ", root, "` says what is there\n"));
+  const CommandResult no_bytes = export_with({"--out", out, "--max-shard-bytes", "0"});
+  EXPECT_EQ(no_bytes.code, kExitBadInput);
+  EXPECT_EQ(no_bytes.err, "muster: --max-shard-bytes: want 1 or more\n");
+  EXPECT_FALSE(Exists(FileSystem(), out));
+}
+
 // Regression: bare `muster stop` stopped the only job there was, which nobody had named.
 TEST(CommandsTest, CommandsThatEndAJobNeedItsName) {
   const std::string root = Root("bare");

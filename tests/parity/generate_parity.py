@@ -2,9 +2,10 @@
 
 Computes in transformers the log probability of every token that `muster generate` chose, from the files of
 the checkpoint as they are, and whether the greedy ones are the most likely. Then loads the same weights with
-PyTorch's distributed checkpointing.
+PyTorch's distributed checkpointing, and judges the model of a later checkpoint as it was exported, twice.
 
-DIR holds checkpoints/ and the lines of `muster generate --json`: greedy.jsonl and sampled.jsonl.
+DIR holds checkpoints/ and the lines of `muster generate --json`: greedy.jsonl and sampled.jsonl of step 20, and
+exported.jsonl of the model in exported/ and shards/.
 """
 import json
 import pathlib
@@ -39,6 +40,21 @@ def judge(verdicts, what, model, positions, prompt, lines, greedy):
         verdicts.within(f"{what}: how much more likely another token was", worst, LIMIT)
 
 
+def judge_file(verdicts, model, checkpoint, prompt, path, greedy):
+    config = json.loads((checkpoint / "config.json").read_text())
+    positions = next(config[name] for name in ("n_positions", "max_position_embeddings", "seq_length") if name in config)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    judge(verdicts, path.stem, model, positions, encode(checkpoint, prompt), lines, greedy)
+
+
+def load(verdicts, checkpoint):
+    """The model; fails if transformers found a weight of it missing, which it would make up, or one too many."""
+    model, info = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32, output_loading_info=True)
+    odd = {what: sorted(names) for what, names in info.items() if names}
+    verdicts.require(f"{checkpoint.name}: all weights and no others, but for {odd}", None if odd else True)
+    return model.eval()
+
+
 def compare_with_dcp(verdicts, checkpoint, model):
     names = json.loads((checkpoint / "model.safetensors.index.json").read_text())["weight_map"]
     loaded = {name: torch.full_like(model.state_dict()[name], float("nan")) for name in names}
@@ -48,15 +64,15 @@ def compare_with_dcp(verdicts, checkpoint, model):
 
 def main(folder, prompt):
     verdicts = comparison.Verdicts()
-    checkpoint = max((folder / "checkpoints").glob("step-*"))
-    model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
-    ids = encode(checkpoint, prompt)
-    config = json.loads((checkpoint / "config.json").read_text())
-    positions = next(config[name] for name in ("n_positions", "max_position_embeddings", "seq_length") if name in config)
-    for name in ("greedy", "sampled"):
-        lines = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
-        judge(verdicts, name, model, positions, ids, lines, greedy=name == "greedy")
+    checkpoint = folder / "checkpoints" / "step-000000020"
+    model = load(verdicts, checkpoint)
+    judge_file(verdicts, model, checkpoint, prompt, folder / "greedy.jsonl", greedy=True)
+    judge_file(verdicts, model, checkpoint, prompt, folder / "sampled.jsonl", greedy=False)
     compare_with_dcp(verdicts, checkpoint, model)
+    exported, shards = (load(verdicts, folder / name) for name in ("exported", "shards"))
+    judge_file(verdicts, exported, folder / "exported", prompt, folder / "exported.jsonl", greedy=True)
+    verdicts.require("shards", (folder / "shards" / "model.safetensors.index.json").exists() or None)
+    verdicts.equal_tensors("weights in shards", shards.state_dict(), exported.state_dict(), 0.0)
     return verdicts.failed
 
 

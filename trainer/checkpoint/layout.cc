@@ -128,7 +128,7 @@ std::string FormatModelIndex(const Manifest& manifest) {
   Json map = Json::object();
   uint64_t bytes = 0;
   for (const TensorRecord& tensor : manifest.tensors) {
-    if (!absl::StartsWith(tensor.slices[0].file, "model-")) continue;
+    if (!IsWeight(tensor)) continue;
     if (tensor.slices.size() != 1) return "";
     map[tensor.name] = tensor.slices[0].file;
     bytes += tensor.slices[0].count * ElementBytes(tensor.type);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -300,6 +301,10 @@ const TensorRecord* Manifest::Find(std::string_view name) const {
       std::lower_bound(tensors.begin(), tensors.end(), name,
                        [](const TensorRecord& t, std::string_view n) { return t.name < n; });
   return found != tensors.end() && found->name == name ? &*found : nullptr;
+}
+
+bool IsWeight(const TensorRecord& tensor) {
+  return !tensor.slices.empty() && absl::StartsWith(tensor.slices[0].file, "model-");
 }
 
 void SortManifest(Manifest& manifest) {

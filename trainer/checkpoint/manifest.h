@@ -75,6 +75,9 @@ struct Manifest {
   const TensorRecord* Find(std::string_view name) const;
 };
 
+// Returns true for a weight of the model, false for the optimizer's state.
+bool IsWeight(const TensorRecord& tensor);
+
 // Sorts files and tensors by name.
 void SortManifest(Manifest& manifest);
 

@@ -94,8 +94,9 @@ absl::Status CheckpointReader::ReadBytes(const TensorRecord& tensor, const Tenso
   const size_t size = slice.count * ElementBytes(tensor.type);
   MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, into, size));
   if (ToHex(Hash64({into, size})) == slice.checksum) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(tensor.name, ": the bytes in ", slice.file, " at ",
-                                          slice.offset, " are not those that were written"));
+  return absl::DataLossError(absl::StrCat(path_, ": ", tensor.name, ": the bytes in ", slice.file,
+                                          " at ", slice.offset,
+                                          " are not those that were written"));
 }
 
 // Copies a slice of a box, a slice with `lengths`, into the whole tensor.
@@ -177,7 +178,20 @@ absl::Status CheckpointReader::ReadPart(const std::string& name, DataType type,
 }
 
 absl::StatusOr<std::string> CheckpointReader::ReadDocument(const std::string& name) const {
-  return ReadFile(files_, JoinPath(path_, name));
+  const auto record = std::find_if(manifest_.files.begin(), manifest_.files.end(),
+                                   [&name](const FileRecord& file) { return file.name == name; });
+  if (record == manifest_.files.end()) {
+    return absl::NotFoundError(absl::StrCat(path_, ": has no ", name));
+  }
+  absl::StatusOr<std::string> contents = ReadFile(files_, JoinPath(path_, name));
+  if (absl::IsNotFound(contents.status())) {
+    return absl::DataLossError(contents.status().message());
+  }
+  if (contents.ok() && Hash128Hex(*contents) != record->checksum) {
+    return absl::DataLossError(
+        absl::StrCat(path_, ": the bytes of ", name, " are not those that were written"));
+  }
+  return contents;
 }
 
 absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t vocabulary,

@@ -37,7 +37,8 @@ class CheckpointReader {
   // only the slices that have a part in it.
   absl::Status ReadPart(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                         uint64_t begin, std::span<std::byte> into) const;
-  // Returns a document saved beside the tensors, e.g. tokenizer.json.
+  // Returns a document saved beside the tensors, e.g. tokenizer.json. NotFound if the manifest has
+  // none of this name; DataLoss if it is missing or not what was written.
   absl::StatusOr<std::string> ReadDocument(const std::string& name) const;
 
  private:

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,27 +104,33 @@ absl::Status CheckCover(const std::vector<StoredTensor>& tensors, uint64_t begin
   return begin == end ? absl::OkStatus() : Bad("unused bytes at the end");
 }
 
-std::vector<size_t> StorageOrder(std::span<const TensorView> tensors) {
-  std::vector<size_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const uint64_t width_a = ElementBytes(tensors[a].type), width_b = ElementBytes(tensors[b].type);
-    return width_a != width_b ? width_a > width_b : tensors[a].name < tensors[b].name;
+// Puts tensors into the order of the file and sets their sizes, and their offsets from the first.
+absl::Status Place(std::vector<StoredTensor>& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    const uint64_t width_a = ElementBytes(a.type), width_b = ElementBytes(b.type);
+    return width_a != width_b ? width_a > width_b : a.name < b.name;
   });
-  return order;
+  std::set<std::string_view> names;
+  uint64_t at = 0;
+  for (StoredTensor& tensor : tensors) {
+    const std::optional<uint64_t> count = ElementCount(tensor.shape);
+    if (!count.has_value()) return Bad(absl::StrCat(tensor.name, ": bad shape"));
+    if (!names.insert(tensor.name).second) return Bad(absl::StrCat(tensor.name, ": given twice"));
+    tensor.offset = at;
+    tensor.bytes = *count * ElementBytes(tensor.type);
+    at += tensor.bytes;
+  }
+  return absl::OkStatus();
 }
 
-std::string FormatHeader(std::span<const TensorView> tensors, std::span<const size_t> order,
+std::string FormatHeader(std::span<const StoredTensor> tensors,
                          const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
-  uint64_t at = 0;
-  for (const size_t i : order) {
-    const TensorView& tensor = tensors[i];
+  for (const StoredTensor& tensor : tensors) {
     header[tensor.name] = {{"dtype", std::string(Name(tensor.type))},
                            {"shape", tensor.shape},
-                           {"data_offsets", {at, at + tensor.bytes.size()}}};
-    at += tensor.bytes.size();
+                           {"data_offsets", {tensor.offset, tensor.offset + tensor.bytes}}};
   }
   std::string text = DumpJson(header);
   // Data starts at a multiple of 64 bytes, so that mapped tensors are aligned.
@@ -132,20 +138,8 @@ std::string FormatHeader(std::span<const TensorView> tensors, std::span<const si
   return text;
 }
 
-absl::Status CheckViews(std::span<const TensorView> tensors, std::span<const size_t> order) {
-  std::vector<std::string_view> names;
-  for (const size_t i : order) {
-    const TensorView& tensor = tensors[i];
-    const std::optional<uint64_t> count = ElementCount(tensor.shape);
-    if (!count.has_value() || *count * ElementBytes(tensor.type) != tensor.bytes.size()) {
-      return Bad(absl::StrCat(tensor.name, ": its bytes do not fit its shape"));
-    }
-    names.push_back(tensor.name);
-  }
-  std::sort(names.begin(), names.end());
-  auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) return Bad(absl::StrCat(std::string(*twice), ": given twice"));
-  return absl::OkStatus();
+absl::Status NotItsShape(const std::string& name) {
+  return Bad(absl::StrCat(name, ": its bytes do not fit its shape"));
 }
 
 // Appends to a file and to its checksum. Each call returns the checksum of what it appended.
@@ -212,9 +206,25 @@ absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const ReadableFile& file
 absl::StatusOr<WrittenSafetensors> WriteSafetensors(
     Files& files, const std::string& path, std::span<const TensorView> tensors,
     const std::map<std::string, std::string>& metadata) {
-  const std::vector<size_t> order = StorageOrder(tensors);
-  MUSTER_RETURN_IF_ERROR(CheckViews(tensors, order));
-  const std::string header = FormatHeader(tensors, order, metadata);
+  std::vector<StoredTensor> stored;
+  std::map<std::string_view, std::span<const std::byte>> bytes;
+  for (const TensorView& tensor : tensors) {
+    const std::optional<uint64_t> count = ElementCount(tensor.shape);
+    if (!count.has_value() || *count * ElementBytes(tensor.type) != tensor.bytes.size()) {
+      return NotItsShape(tensor.name);
+    }
+    stored.push_back({tensor.name, tensor.type, tensor.shape});
+    bytes.emplace(tensor.name, tensor.bytes);
+  }
+  return StreamSafetensors(files, path, std::move(stored), metadata,
+                           [&bytes](const StoredTensor& tensor) { return bytes.at(tensor.name); });
+}
+
+absl::StatusOr<WrittenSafetensors> StreamSafetensors(
+    Files& files, const std::string& path, std::vector<StoredTensor> tensors,
+    const std::map<std::string, std::string>& metadata, const TensorBytes& bytes) {
+  MUSTER_RETURN_IF_ERROR(Place(tensors));
+  const std::string header = FormatHeader(tensors, metadata);
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
                           files.Create(path, CreateMode::kExclusive));
   Stream stream(*file);
@@ -223,13 +233,13 @@ absl::StatusOr<WrittenSafetensors> WriteSafetensors(
       stream.Append({reinterpret_cast<const char*>(&length), sizeof length}).status());
   MUSTER_RETURN_IF_ERROR(stream.Append(header).status());
   WrittenSafetensors written;
-  for (const size_t i : order) {
-    const TensorView& tensor = tensors[i];
-    const std::string_view bytes(reinterpret_cast<const char*>(tensor.bytes.data()),
-                                 tensor.bytes.size());
-    StoredTensor stored{tensor.name, tensor.type, tensor.shape, stream.bytes(), bytes.size()};
-    MUSTER_ASSIGN_OR_RETURN(std::string checksum, stream.Append(bytes));
-    written.tensors.push_back({std::move(stored), std::move(checksum)});
+  for (StoredTensor& tensor : tensors) {
+    tensor.offset = stream.bytes();
+    MUSTER_ASSIGN_OR_RETURN(const std::span<const std::byte> all, bytes(tensor));
+    if (all.size() != tensor.bytes) return NotItsShape(tensor.name);
+    MUSTER_ASSIGN_OR_RETURN(std::string checksum,
+                            stream.Append({reinterpret_cast<const char*>(all.data()), all.size()}));
+    written.tensors.push_back({std::move(tensor), std::move(checksum)});
   }
   MUSTER_RETURN_IF_ERROR(file->Sync());
   MUSTER_RETURN_IF_ERROR(file->Close());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -60,10 +61,22 @@ struct WrittenSafetensors {
 };
 
 // Writes and syncs a new file (AlreadyExists if it is there): wider types first, then by name, so
-// every tensor is aligned to its element and equal input gives equal bytes.
+// every tensor is aligned to its element and equal input gives equal bytes. An error of the file
+// system leaves a part of the file.
 absl::StatusOr<WrittenSafetensors> WriteSafetensors(
     Files& files, const std::string& path, std::span<const TensorView> tensors,
     const std::map<std::string, std::string>& metadata);
+
+// Returns the bytes of a tensor when its turn has come. They are used before the next call.
+using TensorBytes =
+    std::function<absl::StatusOr<std::span<const std::byte>>(const StoredTensor& tensor)>;
+
+// Writes the same file without holding all tensors in memory. Takes names, types and shapes from
+// `tensors`; sizes and offsets follow from them. An error of `bytes` leaves a part of the file,
+// too.
+absl::StatusOr<WrittenSafetensors> StreamSafetensors(
+    Files& files, const std::string& path, std::vector<StoredTensor> tensors,
+    const std::map<std::string, std::string>& metadata, const TensorBytes& bytes);
 
 }  // namespace muster::trainer
 

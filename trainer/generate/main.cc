@@ -1,59 +1,27 @@
-// muster-generate writes text from a checkpoint. It is started by `muster generate`, with its
-// request as a JSON document on its standard input; it has no flags.
+// muster-generate writes text from a checkpoint, or the checkpoint's model for other programs. It
+// is started by `muster generate` and `muster checkpoints export`, with its request as a JSON
+// document on its standard input; it has no flags.
 
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <span>
 #include <string>
+#include <variant>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "trainer/checkpoint/export.h"
 #include "trainer/generate/generate.h"
 #include "trainer/generate/language_model.h"
+#include "trainer/generate/request.h"
 
 namespace muster::trainer {
 namespace {
-
-struct Request {
-  std::string checkpoint;
-  std::string prompt;
-  bool as_json = false;
-  GenerateOptions options;
-};
-
-template <typename T>
-absl::Status Read(const Json& json, const char* field, T& value) {
-  const auto found = json.find(field);
-  if (found == json.end()) return absl::InvalidArgumentError(absl::StrCat(field, " is missing"));
-  try {
-    found->get_to(value);
-  } catch (const Json::exception&) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " is of the wrong type: ", DumpJson(*found)));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Request> ReadRequest(const std::string& text) {
-  MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
-  if (!json.is_object()) return absl::InvalidArgumentError("the request is not a JSON object");
-  Request request;
-  SamplingOptions& sampling = request.options.sampling;
-  MUSTER_RETURN_IF_ERROR(Read(json, "checkpoint", request.checkpoint));
-  MUSTER_RETURN_IF_ERROR(Read(json, "prompt", request.prompt));
-  MUSTER_RETURN_IF_ERROR(Read(json, "json", request.as_json));
-  MUSTER_RETURN_IF_ERROR(Read(json, "maxTokens", request.options.max_tokens));
-  MUSTER_RETURN_IF_ERROR(Read(json, "temperature", sampling.temperature));
-  MUSTER_RETURN_IF_ERROR(Read(json, "topK", sampling.top_k));
-  MUSTER_RETURN_IF_ERROR(Read(json, "topP", sampling.top_p));
-  MUSTER_RETURN_IF_ERROR(Read(json, "seed", request.options.seed));
-  return request;
-}
 
 void Show(const GeneratedToken& token, bool as_json) {
   if (as_json) {
@@ -66,7 +34,27 @@ void Show(const GeneratedToken& token, bool as_json) {
   std::fflush(stdout);
 }
 
-absl::Status Run(const Request& request) {
+absl::Status Export(const ExportRequest& request) {
+  MUSTER_ASSIGN_OR_RETURN(
+      const ExportedModel model,
+      ExportModel(FileSystem(), request.checkpoint, request.out, request.max_shard_bytes));
+  if (request.as_json) {
+    const Json line = {{"directory", request.out},
+                       {"step", model.step},
+                       {"tensors", model.tensors},
+                       {"bytes", model.bytes},
+                       {"files", model.shards}};
+    std::printf("%s\n", DumpJson(line).c_str());
+  } else {
+    std::printf("%s: the model after step %lld, %zu tensors of %llu bytes in %zu %s\n",
+                request.out.c_str(), static_cast<long long>(model.step), model.tensors,
+                static_cast<unsigned long long>(model.bytes), model.shards,
+                model.shards == 1 ? "file" : "files");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteText(const TextRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const auto model, LanguageModel::Open(FileSystem(), request.checkpoint));
   if (model->tokenizer() == nullptr) {
     return absl::InvalidArgumentError(
@@ -87,7 +75,13 @@ absl::Status Run(const Request& request) {
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "muster: %s\n", std::string(status.message()).c_str());
-  return absl::IsInvalidArgument(status) ? kExitBadInput : kExitFailed;
+  const bool mendable = absl::IsInvalidArgument(status) || absl::IsAlreadyExists(status);
+  return mendable ? kExitBadInput : kExitFailed;
+}
+
+absl::Status Run(const Request& request) {
+  const auto* text = std::get_if<TextRequest>(&request);
+  return text != nullptr ? WriteText(*text) : Export(std::get<ExportRequest>(request));
 }
 
 }  // namespace

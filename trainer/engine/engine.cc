@@ -15,6 +15,7 @@
 #include "trainer/engine/table_check.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/model/block.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/unit.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -118,6 +119,7 @@ void Engine::ReleaseUnits() {
     unit.ReleaseValues();
     unit.ReleaseGradients();
   }
+  FreeKeptMemory();
 }
 
 absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step,

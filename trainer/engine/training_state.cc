@@ -12,6 +12,7 @@
 #include "c10/core/GradMode.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
@@ -126,6 +127,7 @@ void TrainingState::Adopt(Holding holding) {
   shard_ = holding.shard;
   optimizer_ = std::move(holding.optimizer);
   for (size_t u = 0; u < units_.size(); ++u) units_[u].Hold(std::move(holding.slices[u]));
+  FreeKeptMemory();
   commit_.DropSealed();
 }
 

@@ -2,26 +2,24 @@
 #define MUSTER_TRAINER_PARALLEL_FLAT_MEMORY_H_
 
 #include "ATen/core/Tensor.h"
-#include "c10/core/Allocator.h"
 
 namespace muster::trainer {
 
 // Memory of a tensor that comes and goes, while views of it, also those that autograd keeps, stay
-// views. A tensor without memory must not be read or written.
+// views. A tensor without memory must not be read or written. Taken memory is kept for the next
+// tensor of that size, because the system takes long to give a process new pages: there is as much
+// of it as was in use at once. Thread-safe for different tensors.
 
 inline bool HasMemory(const at::Tensor& flat) { return flat.storage().data() != nullptr; }
 
 // Gives a tensor memory with undefined contents if it has none.
-inline void GiveMemory(const at::Tensor& flat) {
-  if (HasMemory(flat)) return;
-  const c10::Storage& storage = flat.storage();
-  storage.set_data_ptr_noswap(storage.allocator()->allocate(storage.nbytes()));
-}
+void GiveMemory(const at::Tensor& flat);
 
-// Frees the memory of a tensor and of all its views.
-inline void TakeMemory(const at::Tensor& flat) {
-  flat.storage().set_data_ptr_noswap(c10::DataPtr(nullptr, flat.device()));
-}
+// Takes the memory of a tensor and of all its views.
+void TakeMemory(const at::Tensor& flat);
+
+// Frees what is kept for later.
+void FreeKeptMemory();
 
 }  // namespace muster::trainer
 

@@ -1,0 +1,67 @@
+#include "trainer/parallel/flat_memory.h"
+
+#include <cstddef>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "c10/core/Allocator.h"
+
+namespace muster::trainer {
+namespace {
+
+class KeptMemory {
+ public:
+  // Returns null if none of that size is kept.
+  c10::DataPtr Take(const c10::Device& device, size_t bytes) {
+    MutexLock lock(mu_);
+    const auto found = kept_.find({device.type(), device.index(), bytes});
+    if (found == kept_.end() || found->second.empty()) return {nullptr, device};
+    c10::DataPtr memory = std::move(found->second.back());
+    found->second.pop_back();
+    return memory;
+  }
+  void Keep(c10::DataPtr memory, size_t bytes) {
+    MutexLock lock(mu_);
+    const c10::Device device = memory.device();
+    kept_[{device.type(), device.index(), bytes}].push_back(std::move(memory));
+  }
+  void Free() {
+    MutexLock lock(mu_);
+    kept_.clear();
+  }
+
+ private:
+  using Key = std::tuple<c10::DeviceType, c10::DeviceIndex, size_t>;
+  Mutex mu_;
+  std::map<Key, std::vector<c10::DataPtr>> kept_ MUSTER_GUARDED_BY(mu_);
+};
+
+// Lives as long as the process: tensors may end after everything else.
+KeptMemory& Kept() {
+  static auto* kept = new KeptMemory();
+  return *kept;
+}
+
+}  // namespace
+
+void GiveMemory(const at::Tensor& flat) {
+  if (HasMemory(flat)) return;
+  const c10::Storage& storage = flat.storage();
+  c10::DataPtr memory = Kept().Take(flat.device(), storage.nbytes());
+  if (memory.get() == nullptr) memory = storage.allocator()->allocate(storage.nbytes());
+  storage.set_data_ptr_noswap(std::move(memory));
+}
+
+void TakeMemory(const at::Tensor& flat) {
+  if (!HasMemory(flat)) return;
+  const c10::Storage& storage = flat.storage();
+  c10::DataPtr memory = storage.set_data_ptr(c10::DataPtr(nullptr, flat.device()));
+  Kept().Keep(std::move(memory), storage.nbytes());
+}
+
+void FreeKeptMemory() { Kept().Free(); }
+
+}  // namespace muster::trainer

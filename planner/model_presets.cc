@@ -286,18 +286,24 @@ MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape
   const int64_t p = ParameterCount(shape), embedding = int64_t{shape.vocabulary} * shape.width;
   const int64_t blocks = p - embedding * (shape.tied_head ? 1 : 2);
   const int64_t block = (blocks + shape.layers - 1) / shape.layers;
-  // Returns the share of `bytes`, with the embedding and so many blocks of it as a whole.
-  const auto share_and = [&](int64_t bytes, int64_t whole_blocks) {
-    const int64_t in_use = bytes / p * (embedding + whole_blocks * block);
-    return std::min(bytes, share(bytes) + in_use);
+  // Returns the bytes, out of `bytes` of all parameters, of so many copies of the embedding's and
+  // of so many blocks' as a whole.
+  const auto whole_units = [&](int64_t bytes, int64_t embeddings, int64_t block_count) {
+    return bytes / p *
+           (embeddings * embedding + std::min<int64_t>(block_count, shape.layers) * block);
   };
   MemoryEstimate memory = whole;
   memory.optimizer = share(whole.optimizer);
   memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
-  // A block's gradient is computed while two others are sent and received.
-  if (zero >= 2) memory.gradients = share_and(whole.gradients, 5);
+  // Two exchanges are under way at once, each with a buffer of its unit's size.
+  memory.gradients += whole_units(whole.gradients, 1, 1);
+  if (zero >= 2) {
+    // A block's gradient is computed meanwhile.
+    memory.gradients = share(whole.gradients) + whole_units(whole.gradients, 2, 5);
+  }
   if (zero >= 3) {
-    memory.parameters = share_and(whole.parameters, 2);
+    // One block runs while the next is gathered, perhaps through a buffer.
+    memory.parameters = share(whole.parameters) + whole_units(whole.parameters, 2, 4);
     memory.checkpoint_copy = share(whole.checkpoint_copy);
   }
   return memory;

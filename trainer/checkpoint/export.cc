@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/weight_index.h"
 
 namespace muster::trainer {
 namespace {
@@ -59,11 +60,11 @@ Plan MakePlan(const Manifest& manifest, uint64_t max_shard_bytes) {
 }
 
 std::string FormatIndex(const Plan& plan) {
-  Json map = Json::object();
+  WeightIndex index;
   for (const Shard& shard : plan.shards) {
-    for (const StoredTensor& tensor : shard.tensors) map[tensor.name] = shard.file;
+    for (const StoredTensor& tensor : shard.tensors) index[tensor.name] = shard.file;
   }
-  return DumpJson({{"metadata", {{"total_size", plan.model.bytes}}}, {"weight_map", map}}, 1);
+  return FormatWeightIndex(index, plan.model.bytes);
 }
 
 // Returns true if nothing is there, or an empty directory.

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "trainer/checkpoint/abandon.h"
 #include "trainer/checkpoint/catalog.h"
+#include "trainer/checkpoint/weight_index.h"
 
 namespace muster::trainer {
 namespace {
@@ -125,15 +126,15 @@ void JoinManifests(Manifest&& part, Manifest& into) {
 }
 
 std::string FormatModelIndex(const Manifest& manifest) {
-  Json map = Json::object();
+  WeightIndex index;
   uint64_t bytes = 0;
   for (const TensorRecord& tensor : manifest.tensors) {
     if (!IsWeight(tensor)) continue;
     if (tensor.slices.size() != 1) return "";
-    map[tensor.name] = tensor.slices[0].file;
+    index[tensor.name] = tensor.slices[0].file;
     bytes += tensor.slices[0].count * ElementBytes(tensor.type);
   }
-  return DumpJson({{"metadata", {{"total_size", bytes}}}, {"weight_map", std::move(map)}}, 1);
+  return FormatWeightIndex(index, bytes);
 }
 
 absl::Status WriteDocument(Files& files, const std::string& partial, const std::string& name,

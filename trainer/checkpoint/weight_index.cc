@@ -35,4 +35,8 @@ absl::StatusOr<WeightIndex> ParseWeightIndex(std::string_view text) {
   return index;
 }
 
+std::string FormatWeightIndex(const WeightIndex& index, uint64_t total_bytes) {
+  return DumpJson({{"metadata", {{"total_size", total_bytes}}}, {"weight_map", index}}, 1);
+}
+
 }  // namespace muster::trainer

@@ -7,7 +7,6 @@
 #include "trainer/parallel/chunk_sums.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/sum_tree.h"
-#include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
 namespace {
@@ -30,21 +29,20 @@ void SumChunks(const Unit& unit, const TreeNode& run, int64_t first_of_unit, Sum
 
 }  // namespace
 
-SummedChunks SumOwnChunks(const TrainingState& state, int copy, int copies) {
-  const std::vector<Unit>& units = state.units();
+SummedChunks SumOwnChunks(const std::vector<Unit>& units, int copy, int copies) {
   int64_t held = 0;
-  for (size_t u = 0; u < units.size(); ++u) held += state.Slice(static_cast<int>(u)).leaves();
+  for (const Unit& unit : units) held += unit.held().chunks.leaves();
   const TreeNode mine = RankRange(held, copy, copies);
   SummedChunks out;
   int64_t first_held = 0, first_of_unit = 0;
-  for (size_t u = 0; u < units.size(); ++u) {
-    const TreeNode slice = state.Slice(static_cast<int>(u));
+  for (const Unit& unit : units) {
+    const TreeNode& slice = unit.held().chunks;
     const TreeNode run = {
         slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
         slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};
-    if (run.leaves() > 0) SumChunks(units[u], run, first_of_unit, out);
+    if (run.leaves() > 0) SumChunks(unit, run, first_of_unit, out);
     first_held += slice.leaves();
-    first_of_unit += units[u].layout().chunks();
+    first_of_unit += unit.layout().chunks();
   }
   return out;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/engine/training_state.h"
+#include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
 
@@ -16,7 +16,7 @@ struct SummedChunks {
 
 // Sums the chunks of this rank's slices that are its own to sum: the `copies` ranks that hold the
 // same slices share them, and this one is `copy` of them.
-SummedChunks SumOwnChunks(const TrainingState& state, int copy, int copies);
+SummedChunks SumOwnChunks(const std::vector<Unit>& units, int copy, int copies);
 
 }  // namespace muster::trainer
 

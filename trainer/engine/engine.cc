@@ -270,7 +270,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
   const Communicator& copies = groups_.replicas == nullptr ? *communicator_ : *groups_.replicas;
-  const SummedChunks sums = SumOwnChunks(state_, copies.rank(), copies.size());
+  const SummedChunks sums = SumOwnChunks(state_.units(), copies.rank(), copies.size());
   std::vector<double> losses;
   for (int64_t m = 0; m < micro_batches_.leaves(); ++m) {
     losses.push_back(runner_.loss(static_cast<int>(m)));

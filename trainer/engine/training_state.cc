@@ -76,12 +76,8 @@ TrainingState::TrainingState(Model model, std::vector<Unit> units, const Trainin
   commit_ = CommitMachine(optimizer_->has_prepare());
 }
 
-TreeNode TrainingState::Slice(int unit) const {
-  return SliceOf(units_[static_cast<size_t>(unit)].layout().chunks(), shard_);
-}
-
 at::Tensor TrainingState::SliceOfFlat(int unit, const at::Tensor& flat) const {
-  return ChunksOf(flat, Slice(unit));
+  return ChunksOf(flat, units_[static_cast<size_t>(unit)].held().chunks);
 }
 
 Division TrainingState::DivisionOf(const Shard& shard) const {

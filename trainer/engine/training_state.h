@@ -106,8 +106,6 @@ class TrainingState {
   const Optimizer& optimizer() const { return *optimizer_; }
 
   const Shard& shard() const { return shard_; }
-  // Returns the chunks of a unit that this rank's shard holds.
-  TreeNode Slice(int unit) const;
   // Returns the slice's part of `flat`, which has the unit's elements.
   at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
   // Returns true if ranks of several shards hold only slices of the values.

@@ -1,7 +1,5 @@
 #include "operator/core/hand_over.h"
 
-#include <vector>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/testing/test_world.h"
@@ -20,17 +18,6 @@ TestWorld DividedWorld(int shard) {
   world.view.spec.mutable_trainer()->mutable_parallelism()->set_shard(shard);
   world.MakeActive();
   return world;
-}
-
-// Lets every agent join the round that is prepared.
-void Join(TestWorld& world) {
-  for (AgentView& agent : world.view.agents) {
-    agent.seen = world.memory.id;
-    agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
-  }
-  world.Decide();
-  for (AgentView& agent : world.view.agents) agent.joined = Joined(world.memory);
-  world.Decide();
 }
 
 void Write(TestWorld& world, int64_t step) {
@@ -88,7 +75,8 @@ TEST(HandOverTest, WhereEveryRankHasACopyOneOfThemIsKeptAndNothingIsSaved) {
     world.Decide();
     world.Advance(world.options.replacement_wait);
     ASSERT_EQ(OrderTexts(world.Decide()), "Prepare:1 Prepare:2 Prepare:3");
-    Join(world);
+    world.JoinRound();
+    world.Decide();
     ASSERT_EQ(world.memory.phase, RoundPhase::kActive);
     world.view.pods[0].phase = PodPhase::kRunning;
     world.view.pods[0].node = "node";

@@ -33,16 +33,6 @@ void Write(TestWorld& world, int64_t step) {
   world.view.checkpoint.written = report;
 }
 
-// Every agent of the round that is being opened answers.
-void JoinAll(TestWorld& world) {
-  for (AgentView& agent : world.view.agents) {
-    agent.seen = world.memory.id;
-    agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
-  }
-  world.Decide();
-  for (AgentView& agent : world.view.agents) agent.joined = Joined(world.memory);
-}
-
 TEST(SpotTest, TheListHasEveryNoticeAndNothingElse) {
   auto is_notice = [](const std::string& key, const std::string& value) {
     return FindNotice({{key, value, "NoSchedule"}}) != nullptr;
@@ -92,7 +82,7 @@ TEST(SpotTest, ACheckpointIsRequestedThenTheNextRoundGoesWithoutTheWorker) {
   EXPECT_EQ(plan.status.incarnations(1), 1);
   EXPECT_EQ(world.memory.backoff.streak, 0) << "no failure";
 
-  JoinAll(world);
+  world.JoinRound();
   plan = world.Decide();
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
   EXPECT_EQ(plan.status.incarnations(1), 2);

@@ -56,15 +56,19 @@ void TestWorld::AddWorkers() {
   }
 }
 
-void TestWorld::MakeActive() {
-  AddWorkers();
-  Decide();
+void TestWorld::JoinRound() {
   for (AgentView& agent : view.agents) {
     agent.seen = memory.id;
     agent.ready = ReadyReport{memory.id, std::vector<v1alpha1::RankReady>(1)};
   }
   Decide();
   for (AgentView& agent : view.agents) agent.joined = Joined(memory);
+}
+
+void TestWorld::MakeActive() {
+  AddWorkers();
+  Decide();
+  JoinRound();
   Decide();
 }
 

@@ -21,6 +21,9 @@ struct TestWorld {
   PodView& AddPod(int index, PodPhase phase = PodPhase::kRunning);
   AgentView& AddAgent(int index);
   void AddWorkers();
+  // Lets every agent answer the orders of the round that is being opened. The round is Active after
+  // the next Decide().
+  void JoinRound();
   // Makes round 1 of term 1 Active with every worker.
   void MakeActive();
 

@@ -23,7 +23,7 @@
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/engine/heartbeat.h"
 #include "trainer/engine/link.h"
-#include "trainer/engine/trainer_process.h"
+#include "trainer/process/trainer_process.h"
 
 namespace muster::trainer {
 namespace {

@@ -29,6 +29,8 @@
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/schedule.h"
 
 namespace muster::trainer {
 namespace {
@@ -122,7 +124,8 @@ class Rank {
     options.sequence = c.sequence;
     options.micro_batch = c.batch;
     options.micro_batches = 1;
-    options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 3e-4};
+    options.optimizer.make = &MakeAdamW;
+    options.schedule = {.rate = &ConstantRate, .peak = 3e-4};
     return options;
   }
 

@@ -27,6 +27,8 @@
 #include "trainer/engine/round_groups.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/schedule.h"
 
 namespace muster::trainer {
 namespace {
@@ -84,7 +86,8 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   options.sequence = config.at("sequence");
   options.micro_batch = config.at("microBatch");
   options.micro_batches = config.at("globalBatch").get<int64_t>() / options.micro_batch;
-  options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 3e-4};
+  options.optimizer.make = &MakeAdamW;
+  options.schedule = {.rate = &ConstantRate, .peak = 3e-4};
   const int zero = config.value("zero", 0);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   const Shard shard = zero > 0 ? Shard{rank, world} : Shard{};

@@ -31,12 +31,15 @@
 #include "trainer/engine/engine.h"
 #include "trainer/engine/initial_weights.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/engine/pretrained_initial_weights.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_groups.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/optim/sgd.h"
+#include "trainer/process/pretrained_initial_weights.h"
 
 namespace muster::trainer {
 namespace {
@@ -119,13 +122,14 @@ TrainingOptions Options(const std::string& precision, const std::string& optimiz
   options.sequence = kSequence;
   options.micro_batches = ranks == 1 ? 1 : kBatch;
   options.micro_batch = kBatch / options.micro_batches;
-  options.schedule = {.kind = Schedule::Kind::kCosine,
+  options.optimizer.make = &MakeAdamW;
+  options.schedule = {.rate = &CosineRate,
                       .peak = optimizer == "sgd" ? 0.1 : learning_rate,
                       .warmup_steps = 5,
                       .steps = kSteps,
                       .final_fraction = 0.1};
   if (optimizer == "sgd") {
-    options.optimizer.kind = OptimizerOptions::Kind::kSgd;
+    options.optimizer.make = &MakeSgd;
     options.optimizer.momentum = 0.9;
     options.optimizer.weight_decay = 0;
   }

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
 namespace {
@@ -46,7 +47,7 @@ std::unique_ptr<TrainingState> StateAt(int64_t step, const TrainingOptions& opti
 
 TrainingOptions Sgd(double momentum) {
   TrainingOptions options = TinyOptions();
-  options.optimizer.kind = OptimizerOptions::Kind::kSgd;
+  options.optimizer.make = &MakeSgd;
   options.optimizer.momentum = momentum;
   return options;
 }

@@ -14,6 +14,7 @@
 #include "torch/csrc/autograd/autograd.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
 namespace {
@@ -160,7 +161,7 @@ TEST(EngineTest, IgnoredLabelsScaleByNominalOverValidOnce) {
   options.types = {at::kDouble, at::kDouble};
   options.clip_norm = 0.0;
   options.micro_batches = 1;
-  options.optimizer = {.kind = OptimizerOptions::Kind::kSgd, .weight_decay = 0.0};
+  options.optimizer = {.make = &MakeSgd, .weight_decay = 0.0};
   options.schedule = {.peak = 1.0};
   SoloEngine solo(options);
   solo.feed.ignore_from = 16;  // half of the tokens: the second sequence
@@ -185,7 +186,7 @@ TEST(EngineTest, ClipsToTheGlobalNorm) {
   TrainingOptions options = TinyOptions();
   options.types = {at::kDouble, at::kDouble};
   options.clip_norm = 0.01;
-  options.optimizer = {.kind = OptimizerOptions::Kind::kSgd, .weight_decay = 0.0};
+  options.optimizer = {.make = &MakeSgd, .weight_decay = 0.0};
   options.schedule = {.peak = 1.0};
   SoloEngine solo(options);
   std::vector<at::Tensor> old;

@@ -16,6 +16,7 @@
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
+#include "trainer/optim/schedule.h"
 
 namespace muster::trainer {
 namespace {
@@ -65,7 +66,7 @@ class LargestStep final : public Optimizer {
 TrainingOptions LargestStepOptions() {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
-  options.make_optimizer = [](const OptimizerOptions&, std::vector<OptimizerUnit> units) {
+  options.optimizer.make = [](const OptimizerOptions&, std::vector<OptimizerUnit> units) {
     return std::unique_ptr<Optimizer>(std::make_unique<LargestStep>(std::move(units)));
   };
   return options;
@@ -118,7 +119,7 @@ TEST(PreparedUpdateTest, AnUpdateThatIsNotFiniteIsSkippedAndCounted) {
   TrainingOptions options = LargestStepOptions();
   SoloEngine solo(options);
   solo.Step();
-  options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 1e300};
+  options.schedule = {.rate = &ConstantRate, .peak = 1e300};
   ASSERT_TRUE(solo.state->Configure(options).ok());
   const auto before = solo.state->Digest();
   const StepOutcome outcome = solo.Step();

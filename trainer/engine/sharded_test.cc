@@ -15,6 +15,8 @@
 #include "trainer/engine/testing/forwarding_communicator.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/sgd.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
@@ -98,12 +100,11 @@ std::string Name(const MeshShape& mesh, const Division& divided) {
 }
 
 TEST(ShardedTest, DeterministicModeIsBitwiseEqualUnderEveryDivision) {
-  for (const OptimizerOptions::Kind kind :
-       {OptimizerOptions::Kind::kAdamW, OptimizerOptions::Kind::kSgd}) {
+  for (const OptimizerFactory make : {&MakeAdamW, &MakeSgd}) {
     TrainingOptions options = TinyOptions();
     options.deterministic = true;
-    options.optimizer.kind = kind;
-    options.optimizer.momentum = kind == OptimizerOptions::Kind::kSgd ? 0.9 : 0.0;
+    options.optimizer.make = make;
+    options.optimizer.momentum = make == &MakeSgd ? 0.9 : 0.0;
     const Result one = Train(options, {}, 8)[0];
     EXPECT_LT(one.losses.back(), one.losses.front());
     for (const MeshShape& mesh : Layouts()) {

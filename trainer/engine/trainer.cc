@@ -15,7 +15,6 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/rejoin.h"
-#include "trainer/engine/run_config.h"
 #include "trainer/engine/torch_errors.h"
 
 namespace muster::trainer {
@@ -127,11 +126,8 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
 
 // Makes this rank train by the round's spec. An order without a spec leaves the old one in force.
 absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
-  if (!prepare.has_spec()) return absl::OkStatus();
-  if (parts_.opened != nullptr) {
-    MUSTER_RETURN_IF_ERROR(CheckSameSources(*parts_.opened, prepare.spec()));
-  }
-  MUSTER_ASSIGN_OR_RETURN(RunConfig config, ReadRunConfig(prepare.spec(), settings_.local_rank));
+  if (!prepare.has_spec() || parts_.read_spec == nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(RunConfig config, parts_.read_spec(prepare.spec()));
   config.training.trajectory = Hash64(prepare.trajectory());
   MUSTER_RETURN_IF_ERROR(parts_.state.Configure(config.training));
   settings_ = config.settings;

@@ -22,6 +22,7 @@
 #include "trainer/engine/rank_checkpoints.h"
 #include "trainer/engine/round_mesh.h"
 #include "trainer/engine/round_network.h"
+#include "trainer/engine/run_config.h"
 #include "trainer/engine/step_reporter.h"
 #include "trainer/engine/trainer_settings.h"
 #include "trainer/engine/training_state.h"
@@ -58,8 +59,8 @@ class Trainer {
     ValidationData validation = {};
     // The weights that a run begins with; null: random ones.
     InitialWeights* initial = nullptr;
-    // The spec by which model, data and checkpoints were opened; null: they suit every spec.
-    const v1alpha1::TrainingJobSpec* opened = nullptr;
+    // Reads the spec that a round brings; without it every round trains by the first one.
+    SpecReader read_spec = nullptr;
   };
   Trainer(const TrainerSettings& settings, const Parts& parts);
   ~Trainer();

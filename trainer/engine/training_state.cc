@@ -56,6 +56,9 @@ StepRules RulesOf(const TrainingOptions& options) {
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
                                                                      const TrainingOptions& options,
                                                                      const Shard& shard) {
+  if (options.optimizer.make == nullptr) {
+    return absl::InvalidArgumentError("the options name no optimizer");
+  }
   try {
     MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units, MakeUnits(model, options.types.parameters));
     return std::unique_ptr<TrainingState>(
@@ -107,7 +110,7 @@ Holding TrainingState::MakeHolding(const Shard& shard) const {
     holding.slices.push_back(unit.MakeSlice(chunks, DivisionOf(shard)));
   }
   holding.optimizer =
-      options_.make_optimizer(options_.optimizer, OptimizerUnits(units_, holding.slices));
+      options_.optimizer.make(options_.optimizer, OptimizerUnits(units_, holding.slices));
   return holding;
 }
 
@@ -148,7 +151,7 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
       options.types.compute != options_.types.compute) {
     return refuse("train.precision");
   }
-  if (options.optimizer.kind != options_.optimizer.kind) return refuse("optimizer.name");
+  if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
     return refuse("whether optimizer.momentum is zero");
   }

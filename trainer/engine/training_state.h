@@ -38,9 +38,6 @@ struct TrainingOptions {
   // keep whole gradients all the same.
   Division divided;
   OptimizerOptions optimizer;
-  // Makes the optimizer of some units, or of slices of them.
-  std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerOptions&,
-                                               std::vector<OptimizerUnit>) = &MakeOptimizer;
   Schedule schedule;
   // A hash of the spec that all of this was read from. The ranks of one round must agree on it.
   uint64_t trajectory = 0;

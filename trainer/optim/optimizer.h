@@ -21,14 +21,21 @@ struct OptimizerUnit {
   int64_t decay_elements = 0;
 };
 
+class Optimizer;
+struct OptimizerOptions;
+
+// Makes an optimizer of some units, or of slices of them, with zero state.
+using OptimizerFactory = std::unique_ptr<Optimizer> (*)(const OptimizerOptions& options,
+                                                        std::vector<OptimizerUnit> units);
+
+// The numbers that a spec gives; each optimizer uses those that it knows.
 struct OptimizerOptions {
-  enum class Kind { kAdamW, kSgd };
-  Kind kind = Kind::kAdamW;
+  OptimizerFactory make = nullptr;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;
-  double momentum = 0.0;  // sgd
+  double momentum = 0.0;
 
   bool operator==(const OptimizerOptions&) const = default;
 };
@@ -47,8 +54,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Takes effect with the next Apply. The kind, and whether there is momentum, must be the same as
-  // before, because the state tensors stay as they are.
+  // Takes effect with the next Apply. The factory, and whether there is momentum, must be the same
+  // as before, because the state tensors stay as they are.
   virtual void Configure(const OptimizerOptions& options) = 0;
 
   // Returns true if Prepare does anything; the ranks then confirm its result after the vote.
@@ -65,9 +72,6 @@ class Optimizer {
   virtual const std::vector<std::string>& state_names() const = 0;
   virtual std::vector<at::Tensor> state(int unit) const = 0;
 };
-
-std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
-                                         std::vector<OptimizerUnit> units);
 
 }  // namespace muster::trainer
 

@@ -7,6 +7,8 @@
 #include "ATen/ops/randn.h"
 #include "ATen/ops/zeros.h"
 #include "gtest/gtest.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
 namespace {
@@ -21,7 +23,7 @@ struct Fixture {
                         values.const_data_ptr<double>() + kElements};
 
   std::unique_ptr<Optimizer> Make(const OptimizerOptions& options) {
-    return MakeOptimizer(options, {{values, gradients, kDecayed}});
+    return options.make(options, {{values, gradients, kDecayed}});
   }
   void ExpectValues(double tolerance) {
     const double* got = values.const_data_ptr<double>();
@@ -31,7 +33,8 @@ struct Fixture {
 
 TEST(AdamWTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
   Fixture f;
-  const OptimizerOptions o{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
+  const OptimizerOptions o{
+      .make = &MakeAdamW, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
   auto optimizer = f.Make(o);
   EXPECT_EQ(optimizer->state_names(), (std::vector<std::string>{"exp_avg", "exp_avg_sq"}));
   std::vector<double> m(kElements), v(kElements);
@@ -54,8 +57,7 @@ TEST(AdamWTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
 
 TEST(SgdTest, FollowsThePlainFormulaWithMomentum) {
   Fixture f;
-  const OptimizerOptions o{
-      .kind = OptimizerOptions::Kind::kSgd, .weight_decay = 0.1, .momentum = 0.9};
+  const OptimizerOptions o{.make = &MakeSgd, .weight_decay = 0.1, .momentum = 0.9};
   auto optimizer = f.Make(o);
   std::vector<double> buffer(kElements);
   const at::Tensor gradients = f.gradients.clone();
@@ -73,7 +75,7 @@ TEST(SgdTest, FollowsThePlainFormulaWithMomentum) {
 
 TEST(SgdTest, KeepsNoStateWithoutMomentum) {
   Fixture f;
-  auto optimizer = f.Make({.kind = OptimizerOptions::Kind::kSgd});
+  auto optimizer = f.Make({.make = &MakeSgd});
   EXPECT_TRUE(optimizer->state(0).empty());
 }
 

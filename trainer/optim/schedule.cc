@@ -3,40 +3,38 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
-
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 
 namespace muster::trainer {
+namespace {
 
-double Schedule::At(int64_t step) const {
-  if (step <= warmup_steps) {
-    return peak * static_cast<double>(step) /
-           static_cast<double>(std::max<int64_t>(1, warmup_steps));
-  }
-  const double span = static_cast<double>(std::max<int64_t>(1, steps - warmup_steps));
-  const double share = std::clamp(static_cast<double>(step - warmup_steps) / span, 0.0, 1.0);
-  double left = 1.0;  // share of the way from final_fraction up to 1
-  switch (kind) {
-    case Kind::kConstant:
-      return peak;
-    case Kind::kLinear:
-      left = 1.0 - share;
-      break;
-    case Kind::kCosine:
-      left = 0.5 * (1.0 + std::cos(std::numbers::pi * share));
-      break;
-  }
-  return peak * (final_fraction + (1.0 - final_fraction) * left);
+// Returns how much of the decay lies before `step`, from 0 to 1.
+double ShareOfDecay(const Schedule& schedule, int64_t step) {
+  const int64_t span = std::max<int64_t>(1, schedule.steps - schedule.warmup_steps);
+  return std::clamp(static_cast<double>(step - schedule.warmup_steps) / static_cast<double>(span),
+                    0.0, 1.0);
 }
 
-absl::StatusOr<Schedule::Kind> ParseScheduleKind(std::string_view name) {
-  if (name == "constant") return Schedule::Kind::kConstant;
-  if (name == "linear") return Schedule::Kind::kLinear;
-  if (name == "cosine") return Schedule::Kind::kCosine;
-  return absl::InvalidArgumentError(absl::StrCat("optimizer.schedule: \"", std::string(name),
-                                                 "\" is not constant, linear or cosine"));
+// Returns the rate at which `left` of the way from the final rate up to the peak is left.
+double Between(const Schedule& schedule, double left) {
+  return schedule.peak * (schedule.final_fraction + (1.0 - schedule.final_fraction) * left);
+}
+
+}  // namespace
+
+double ConstantRate(const Schedule& schedule, int64_t) { return schedule.peak; }
+
+double LinearRate(const Schedule& schedule, int64_t step) {
+  return Between(schedule, 1.0 - ShareOfDecay(schedule, step));
+}
+
+double CosineRate(const Schedule& schedule, int64_t step) {
+  const double angle = std::numbers::pi * ShareOfDecay(schedule, step);
+  return Between(schedule, 0.5 * (1.0 + std::cos(angle)));
+}
+
+double Schedule::At(int64_t step) const {
+  if (step > warmup_steps) return rate(*this, step);
+  return peak * static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, warmup_steps));
 }
 
 }  // namespace muster::trainer

@@ -2,16 +2,24 @@
 #define MUSTER_TRAINER_OPTIM_SCHEDULE_H_
 
 #include <cstdint>
-#include <string_view>
-
-#include "absl/status/statusor.h"
 
 namespace muster::trainer {
 
+struct Schedule;
+
+// Returns the learning rate of a step after the warm-up. Pure.
+using RateFunction = double (*)(const Schedule& schedule, int64_t step);
+
+// The rate stays at the peak.
+double ConstantRate(const Schedule& schedule, int64_t step);
+// The rate falls from the peak to final_fraction * peak at step `steps` and stays there: in a
+// straight line, or along half a cosine wave (Loshchilov and Hutter, 2017).
+double LinearRate(const Schedule& schedule, int64_t step);
+double CosineRate(const Schedule& schedule, int64_t step);
+
 // The learning rate as a function of the step alone, so that it is the same after any resume. Pure.
 struct Schedule {
-  enum class Kind { kConstant, kLinear, kCosine };
-  Kind kind = Kind::kConstant;
+  RateFunction rate = &ConstantRate;
   double peak = 0.0;
   int64_t warmup_steps = 0;
   // The step at which the decay ends.
@@ -19,12 +27,10 @@ struct Schedule {
   // The final rate, as a share of peak.
   double final_fraction = 0.0;
 
-  // Returns the rate of step 1, 2, ...: it rises linearly to peak at step `warmup_steps`. Then it
-  // stays there (kConstant), or decays to final_fraction * peak at step `steps` and stays there.
+  // Returns the rate of step 1, 2, ...: it rises linearly to peak at step `warmup_steps`, and is
+  // `rate` from then on.
   double At(int64_t step) const;
 };
-
-absl::StatusOr<Schedule::Kind> ParseScheduleKind(std::string_view name);
 
 }  // namespace muster::trainer
 

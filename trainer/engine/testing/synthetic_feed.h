@@ -14,6 +14,8 @@
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/schedule.h"
 
 namespace muster::trainer {
 
@@ -100,11 +102,9 @@ inline TrainingOptions TinyOptions() {
   options.sequence = 16;
   options.micro_batch = 2;
   options.micro_batches = 5;
-  options.schedule = {.kind = Schedule::Kind::kCosine,
-                      .peak = 3e-3,
-                      .warmup_steps = 5,
-                      .steps = 100,
-                      .final_fraction = 0.1};
+  options.optimizer.make = &MakeAdamW;
+  options.schedule = {
+      .rate = &CosineRate, .peak = 3e-3, .warmup_steps = 5, .steps = 100, .final_fraction = 0.1};
   return options;
 }
 

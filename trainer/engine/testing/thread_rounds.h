@@ -23,6 +23,7 @@
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/trainer.h"
+#include "trainer/process/spec_reader.h"
 
 namespace muster::trainer {
 
@@ -213,16 +214,22 @@ class ThreadTrainer {
         feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
         checkpoints_(disk),
-        trainer_(std::make_unique<Trainer>(settings, Trainer::Parts{.state = *state_,
-                                                                    .feed = feed_,
-                                                                    .network = network_,
-                                                                    .checkpoints = &checkpoints_,
-                                                                    .inbox = inbox_,
-                                                                    .outbox = outbox_,
-                                                                    .progress = progress_,
-                                                                    .timer = timer_,
-                                                                    .clock = Clock::Real(),
-                                                                    .initial = initial})),
+        trainer_(std::make_unique<Trainer>(
+            settings, Trainer::Parts{.state = *state_,
+                                     .feed = feed_,
+                                     .network = network_,
+                                     .checkpoints = &checkpoints_,
+                                     .inbox = inbox_,
+                                     .outbox = outbox_,
+                                     .progress = progress_,
+                                     .timer = timer_,
+                                     .clock = Clock::Real(),
+                                     .initial = initial,
+                                     .read_spec =
+                                         [rank = settings.local_rank](
+                                             const v1alpha1::TrainingJobSpec& wanted) {
+                                           return ReadRunConfig(wanted, rank);
+                                         }})),
         thread_([this] {
           while (trainer_->RunOnce()) {
           }

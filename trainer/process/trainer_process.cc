@@ -1,4 +1,4 @@
-#include "trainer/engine/trainer_process.h"
+#include "trainer/process/trainer_process.h"
 
 #include <algorithm>
 #include <climits>
@@ -9,15 +9,17 @@
 #include "base/json.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "c10/core/ScalarType.h"
 #include "planner/layout.h"
 #include "planner/model_presets.h"
 #include "trainer/data/tensor_feed.h"
-#include "trainer/engine/bf16_check.h"
 #include "trainer/engine/checkpoint_store.h"
-#include "trainer/engine/gloo_network.h"
-#include "trainer/engine/memory_check.h"
-#include "trainer/engine/pretrained_initial_weights.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/process/bf16_check.h"
+#include "trainer/process/gloo_network.h"
+#include "trainer/process/memory_check.h"
+#include "trainer/process/pretrained_initial_weights.h"
+#include "trainer/process/spec_reader.h"
 
 namespace muster::trainer {
 namespace {
@@ -42,6 +44,29 @@ DatasetOptions ReadData(const v1alpha1::DataSpec& spec, int64_t sequence,
 int ShardsOf(const v1alpha1::TrainingJobSpec& spec) {
   const int ranks = std::max(1, spec.workers().count()) * planner::RanksOf(spec.workers());
   return planner::LayOutRanks(spec.trainer().parallelism(), ranks).shard();
+}
+
+absl::StatusOr<planner::Precision> PrecisionOf(const v1alpha1::TrainingJobSpec& spec) {
+  const v1alpha1::TrainSpec& train = spec.trainer().train();
+  return planner::ParsePrecision(train.has_precision() ? train.precision() : "fp32");
+}
+
+// Returns the memory that a rank of the job needs.
+absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJobSpec& spec,
+                                                     const planner::ModelShape& shape,
+                                                     const TrainingOptions& training) {
+  const v1alpha1::OptimizerSpec& optimizer = spec.trainer().optimizer();
+  MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
+  MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind,
+                          planner::ParseOptimizer(optimizer.has_name() ? optimizer.name() : "adamw",
+                                                  optimizer.momentum()));
+  const planner::MemoryEstimate whole =
+      planner::EstimateMemory(shape, precision, static_cast<int32_t>(training.micro_batch),
+                              static_cast<int32_t>(training.sequence), kind);
+  planner::MemoryEstimate memory =
+      planner::DivideMemory(whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
+  if (training.deterministic) memory.gradients = whole.gradients;
+  return memory;
 }
 
 // Refuses another job's checkpoints: they are neither read nor written. Whether the directory can
@@ -90,12 +115,8 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                                                    " is longer than the model's ", shape.positions,
                                                    " positions"));
   }
-  const planner::MemoryEstimate whole =
-      planner::EstimateMemory(shape, config_.precision, static_cast<int32_t>(training.micro_batch),
-                              static_cast<int32_t>(training.sequence), config_.optimizer);
-  planner::MemoryEstimate memory =
-      planner::DivideMemory(whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
-  if (training.deterministic) memory.gradients = whole.gradients;
+  MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
+                          EstimateRank(spec, shape, training));
   MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);
@@ -112,6 +133,13 @@ std::unique_ptr<InitialWeights> TrainerProcess::MakeInitialWeights(Files& files,
   return std::make_unique<PretrainedInitialWeights>(files, spec.uri(), model, vocabulary);
 }
 
+SpecReader TrainerProcess::MakeSpecReader() const {
+  return [this](const v1alpha1::TrainingJobSpec& wanted) -> absl::StatusOr<RunConfig> {
+    MUSTER_RETURN_IF_ERROR(CheckSameSources(spec_, wanted));
+    return ReadRunConfig(wanted, config_.settings.local_rank);
+  };
+}
+
 ValidationData TrainerProcess::ReadValidation() const {
   return {.batches = static_cast<int>(std::min<int64_t>(source_->validation_batches(), INT_MAX)),
           .unigram_entropy = dataset_.unigram_entropy};
@@ -119,7 +147,9 @@ ValidationData TrainerProcess::ReadValidation() const {
 
 void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
   // Ranks of one worker run on the same CPU, so only one of them warns.
-  if (config_.precision != planner::Precision::kBf16 || config_.settings.local_rank != 0) return;
+  if (config_.training.types.compute != c10::ScalarType::BFloat16 ||
+      config_.settings.local_rank != 0)
+    return;
   const absl::StatusOr<ProductTimes> times = MeasureProducts(clock);
   if (!times.ok()) {
     MUSTER_LOG(WARN, "bfloat16 could not be timed", {"error", times.status()});
@@ -180,7 +210,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .clock = clock,
                                                 .validation = process->ReadValidation(),
                                                 .initial = process->initial_.get(),
-                                                .opened = &process->spec_});
+                                                .read_spec = process->MakeSpecReader()});
   return process;
 }
 

@@ -1,4 +1,4 @@
-#include "trainer/engine/gloo_network.h"
+#include "trainer/process/gloo_network.h"
 
 #include <utility>
 

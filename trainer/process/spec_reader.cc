@@ -1,11 +1,12 @@
-#include "trainer/engine/run_config.h"
+#include "trainer/process/spec_reader.h"
 
 #include <algorithm>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "trainer/optim/schedule.h"
+#include "planner/model_presets.h"
+#include "trainer/optim/registry.h"
 #include "trainer/precision/precision.h"
 
 namespace muster::trainer {
@@ -40,8 +41,8 @@ absl::Status ReadTrain(const v1alpha1::TrainSpec& train, RunConfig& config) {
   options.seed = static_cast<uint64_t>(Or<int64_t>(train.has_seed(), train.seed(), 1));
   options.deterministic = train.deterministic();
   const std::string precision = train.has_precision() ? train.precision() : "fp32";
-  MUSTER_ASSIGN_OR_RETURN(config.precision, planner::ParsePrecision(precision));
-  options.types = TypesOf(config.precision);
+  MUSTER_ASSIGN_OR_RETURN(const planner::Precision parsed, planner::ParsePrecision(precision));
+  options.types = TypesOf(parsed);
   config.settings.steps = train.steps();
   config.settings.validate_every = Or(train.has_validate_every(), train.validate_every(), 100);
   config.settings.validate_batches = Or(train.has_validate_batches(), train.validate_batches(), 8);
@@ -53,11 +54,8 @@ absl::Status ReadTrain(const v1alpha1::TrainSpec& train, RunConfig& config) {
 
 absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& config) {
   const std::string name = spec.has_name() ? spec.name() : "adamw";
-  MUSTER_ASSIGN_OR_RETURN(config.optimizer, planner::ParseOptimizer(name, spec.momentum()));
   OptimizerOptions& optimizer = config.training.optimizer;
-  optimizer.kind = config.optimizer == planner::OptimizerKind::kAdamW
-                       ? OptimizerOptions::Kind::kAdamW
-                       : OptimizerOptions::Kind::kSgd;
+  MUSTER_ASSIGN_OR_RETURN(optimizer.make, Optimizers().Find(name));
   optimizer.beta1 = Or(spec.has_beta1(), spec.beta1(), 0.9);
   optimizer.beta2 = Or(spec.has_beta2(), spec.beta2(), 0.95);
   optimizer.epsilon = Or(spec.has_epsilon(), spec.epsilon(), 1e-8);
@@ -65,8 +63,8 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   optimizer.momentum = spec.momentum();
   config.training.clip_norm = Or(spec.has_clip_norm(), spec.clip_norm(), 1.0);
   Schedule& schedule = config.training.schedule;
-  MUSTER_ASSIGN_OR_RETURN(schedule.kind,
-                          ParseScheduleKind(spec.has_schedule() ? spec.schedule() : "cosine"));
+  MUSTER_ASSIGN_OR_RETURN(schedule.rate,
+                          Schedules().Find(spec.has_schedule() ? spec.schedule() : "cosine"));
   schedule.peak = Or(spec.has_learning_rate(), spec.learning_rate(), 3e-4);
   schedule.warmup_steps = spec.warmup_steps();
   schedule.steps = config.settings.steps;

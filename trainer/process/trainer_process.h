@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_ENGINE_TRAINER_PROCESS_H_
-#define MUSTER_TRAINER_ENGINE_TRAINER_PROCESS_H_
+#ifndef MUSTER_TRAINER_PROCESS_TRAINER_PROCESS_H_
+#define MUSTER_TRAINER_PROCESS_TRAINER_PROCESS_H_
 
 #include <memory>
 #include <string>
@@ -51,6 +51,7 @@ class TrainerProcess {
   absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
                                    const ProcessOptions& options);
   std::unique_ptr<InitialWeights> MakeInitialWeights(Files& files, const Model& model) const;
+  SpecReader MakeSpecReader() const;
   ValidationData ReadValidation() const;
   void Announce() const;
   void WarnOfSlowPrecision(const Clock& clock) const;
@@ -71,4 +72,4 @@ class TrainerProcess {
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_TRAINER_PROCESS_H_
+#endif  // MUSTER_TRAINER_PROCESS_TRAINER_PROCESS_H_

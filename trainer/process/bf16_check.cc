@@ -1,4 +1,4 @@
-#include "trainer/engine/bf16_check.h"
+#include "trainer/process/bf16_check.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "trainer/engine/memory_check.h"
+#include "trainer/process/memory_check.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "trainer/engine/pretrained_initial_weights.h"
+#include "trainer/process/pretrained_initial_weights.h"
 
 #include <cstddef>
 #include <set>

@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_ENGINE_MEMORY_CHECK_H_
-#define MUSTER_TRAINER_ENGINE_MEMORY_CHECK_H_
+#ifndef MUSTER_TRAINER_PROCESS_MEMORY_CHECK_H_
+#define MUSTER_TRAINER_PROCESS_MEMORY_CHECK_H_
 
 #include <cstdint>
 #include <string>
@@ -28,4 +28,4 @@ std::string ByteText(int64_t bytes);
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_MEMORY_CHECK_H_
+#endif  // MUSTER_TRAINER_PROCESS_MEMORY_CHECK_H_

@@ -1,5 +1,5 @@
 // Tests that a run begins with the weights of a directory, here of another run's checkpoint.
-#include "trainer/engine/pretrained_initial_weights.h"
+#include "trainer/process/pretrained_initial_weights.h"
 
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_ENGINE_BF16_CHECK_H_
-#define MUSTER_TRAINER_ENGINE_BF16_CHECK_H_
+#ifndef MUSTER_TRAINER_PROCESS_BF16_CHECK_H_
+#define MUSTER_TRAINER_PROCESS_BF16_CHECK_H_
 
 #include <optional>
 #include <string>
@@ -27,4 +27,4 @@ std::optional<std::string> SlowBf16(const ProductTimes& times);
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_BF16_CHECK_H_
+#endif  // MUSTER_TRAINER_PROCESS_BF16_CHECK_H_

@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_ENGINE_GLOO_NETWORK_H_
-#define MUSTER_TRAINER_ENGINE_GLOO_NETWORK_H_
+#ifndef MUSTER_TRAINER_PROCESS_GLOO_NETWORK_H_
+#define MUSTER_TRAINER_PROCESS_GLOO_NETWORK_H_
 
 #include <memory>
 #include <string>
@@ -15,4 +15,4 @@ std::unique_ptr<RoundNetwork> MakeGlooNetwork(std::string host, absl::Duration d
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_GLOO_NETWORK_H_
+#endif  // MUSTER_TRAINER_PROCESS_GLOO_NETWORK_H_

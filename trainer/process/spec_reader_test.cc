@@ -1,6 +1,9 @@
-#include "trainer/engine/run_config.h"
+#include "trainer/process/spec_reader.h"
 
 #include "gtest/gtest.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/optim/registry.h"
+#include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
 namespace {
@@ -15,7 +18,7 @@ v1alpha1::TrainingJobSpec Spec() {
   return spec;
 }
 
-TEST(RunConfigTest, ReadsTheSpecAndFillsInTheApisDefaults) {
+TEST(SpecReaderTest, ReadsTheSpecAndFillsInTheApisDefaults) {
   v1alpha1::TrainingJobSpec spec = Spec();
   spec.mutable_checkpoint()->mutable_interval()->set_steps(25);
   spec.mutable_elastic()->set_step_deadline("90s");
@@ -34,7 +37,7 @@ TEST(RunConfigTest, ReadsTheSpecAndFillsInTheApisDefaults) {
   EXPECT_EQ(config->settings.mark_seen_within, absl::Seconds(45)) << "the others wait meanwhile";
 }
 
-TEST(RunConfigTest, TheStageOfZeroSaysWhatIsDivided) {
+TEST(SpecReaderTest, TheStageOfZeroSaysWhatIsDivided) {
   const auto divided = [](int zero) {
     v1alpha1::TrainingJobSpec spec = Spec();
     if (zero >= 0) spec.mutable_trainer()->mutable_parallelism()->set_zero(zero);
@@ -73,7 +76,7 @@ v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
 }
 
 // Every value differs from the one that an empty spec gives.
-TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
+TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   v1alpha1::TrainingJobSpec spec = SpecWithoutDefaults();
   auto config = ReadRunConfig(spec, 0);
   ASSERT_TRUE(config.ok()) << config.status();
@@ -81,13 +84,13 @@ TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->training.micro_batch, 3);
   EXPECT_EQ(config->training.micro_batches, 4) << "globalBatch / microBatch";
   EXPECT_EQ(config->training.sequence, 128);
-  EXPECT_EQ(config->precision, planner::Precision::kBf16);
+  EXPECT_EQ(config->training.types.compute, c10::ScalarType::BFloat16);
   EXPECT_EQ(config->training.seed, 7u);
   EXPECT_TRUE(config->training.deterministic);
   EXPECT_EQ(config->settings.validate_every, 11);
   EXPECT_EQ(config->settings.validate_batches, 13);
-  EXPECT_EQ(config->optimizer, planner::OptimizerKind::kAdamW);
-  EXPECT_EQ(config->training.schedule.kind, Schedule::Kind::kLinear);
+  EXPECT_EQ(config->training.optimizer.make, &MakeAdamW);
+  EXPECT_EQ(config->training.schedule.rate, &LinearRate);
   EXPECT_EQ(config->training.schedule.peak, 0.5);
   EXPECT_EQ(config->training.schedule.warmup_steps, 3);
   EXPECT_EQ(config->training.schedule.final_fraction, 0.25);
@@ -107,13 +110,12 @@ TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
   spec.mutable_checkpoint()->mutable_interval()->set_steps(17);
   config = ReadRunConfig(spec, 0);
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->optimizer, planner::OptimizerKind::kSgdMomentum);
-  EXPECT_EQ(config->training.optimizer.kind, OptimizerOptions::Kind::kSgd);
+  EXPECT_EQ(config->training.optimizer.make, &MakeSgd);
   EXPECT_EQ(config->training.optimizer.momentum, 0.625);
   EXPECT_EQ(config->settings.save_every_steps, 17);
 }
 
-TEST(RunConfigTest, RefusesImpossibleValues) {
+TEST(SpecReaderTest, RefusesImpossibleValues) {
   v1alpha1::TrainingJobSpec spec = Spec();
   spec.mutable_trainer()->mutable_train()->set_micro_batch(5);
   EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),

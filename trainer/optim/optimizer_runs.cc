@@ -1,0 +1,41 @@
+#include "trainer/optim/optimizer_runs.h"
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "ATen/ops/zeros_like.h"
+
+namespace muster::trainer {
+
+std::vector<OptimizerRun> CutIntoRuns(const std::vector<OptimizerUnit>& units,
+                                      const std::vector<std::vector<at::Tensor>>& state) {
+  std::vector<OptimizerRun> runs;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const OptimizerUnit& unit = units[u];
+    const int64_t all = unit.values.numel();
+    for (const auto& [begin, end, decay] : {std::tuple{int64_t{0}, unit.decay_elements, true},
+                                            std::tuple{unit.decay_elements, all, false}}) {
+      if (begin == end) continue;
+      OptimizerRun run{.values = unit.values.narrow(0, begin, end - begin),
+                       .gradients = unit.gradients.narrow(0, begin, end - begin),
+                       .decay = decay};
+      for (const at::Tensor& tensor : state[u]) {
+        run.state.push_back(tensor.narrow(0, begin, end - begin));
+      }
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>& units,
+                                               size_t tensors) {
+  std::vector<std::vector<at::Tensor>> state(units.size());
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (size_t i = 0; i < tensors; ++i) state[u].push_back(at::zeros_like(units[u].values));
+  }
+  return state;
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,29 @@
+#ifndef MUSTER_TRAINER_OPTIM_OPTIMIZER_RUNS_H_
+#define MUSTER_TRAINER_OPTIM_OPTIMIZER_RUNS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "trainer/optim/optimizer.h"
+
+namespace muster::trainer {
+
+// A run of a unit's elements that share one weight decay: views of the unit and of its state.
+struct OptimizerRun {
+  at::Tensor values, gradients;
+  std::vector<at::Tensor> state;
+  bool decay = false;
+};
+
+// Returns the runs of all units, none of them empty. `state` has the state tensors by unit.
+std::vector<OptimizerRun> CutIntoRuns(const std::vector<OptimizerUnit>& units,
+                                      const std::vector<std::vector<at::Tensor>>& state);
+
+// Returns `tensors` state tensors of zeros for each unit, with the unit's type and size.
+std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>& units,
+                                               size_t tensors);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_OPTIM_OPTIMIZER_RUNS_H_

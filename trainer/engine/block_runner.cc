@@ -21,7 +21,7 @@ absl::Status Catch(const Block& block, const char* what, F&& run) {
 
 void BlockRunner::Begin(std::vector<MicroBatchContext> contexts) {
   contexts_ = std::move(contexts);
-  losses_.assign(contexts_.size(), 0.0);
+  losses_.assign(contexts_.size(), at::Tensor());
   alive_.clear();
   output_gradients_.clear();
 }
@@ -48,7 +48,7 @@ void BlockRunner::ForwardOrThrow(int block, int micro_batch) {
   }
   BlockOutput output = model_.blocks[block]->Forward(boundary.inputs, context);
   if (!context.training) boundary.inputs.clear();
-  if (IsLast(block)) losses_[static_cast<size_t>(micro_batch)] = output.tensors[0].item<double>();
+  if (IsLast(block)) losses_[static_cast<size_t>(micro_batch)] = output.tensors[0].detach();
   boundary.outputs = std::move(output.tensors);
   boundary.auxiliary_losses = std::move(output.auxiliary_losses);
   alive_[{block, micro_batch}] = std::move(boundary);

@@ -30,7 +30,10 @@ class BlockRunner {
   absl::Status Backward(int block, int micro_batch);
 
   // Returns the loss of a micro-batch, summed over valid tokens. Its last block must have run.
-  double loss(int micro_batch) const { return losses_.at(static_cast<size_t>(micro_batch)); }
+  // Waits for its device.
+  double loss(int micro_batch) const {
+    return losses_.at(static_cast<size_t>(micro_batch)).item<double>();
+  }
 
  private:
   struct Boundary {
@@ -45,7 +48,7 @@ class BlockRunner {
   const Model& model_;
   double loss_scale_ = 1.0;
   std::vector<MicroBatchContext> contexts_;
-  std::vector<double> losses_;
+  std::vector<at::Tensor> losses_;
   std::map<std::pair<int, int>, Boundary> alive_;
   // Gradients of the outputs of (block, micro-batch), left there by the block after it.
   std::map<std::pair<int, int>, std::vector<at::Tensor>> output_gradients_;

@@ -1,30 +1,23 @@
 #include "trainer/engine/chunk_share.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 
-#include "trainer/parallel/chunk_sums.h"
+#include "ATen/ops/cat.h"
+#include "trainer/engine/message_tensor.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/sum_tree.h"
 
 namespace muster::trainer {
 namespace {
 
-void SumChunks(const Unit& unit, const TreeNode& run, int64_t first_of_unit, SummedChunks& out) {
+// Returns the sums of squares of a run of the unit's chunks, on the unit's device.
+at::Tensor SumChunks(const Unit& unit, const TreeNode& run) {
   const HeldSlice& held = unit.held();
   const at::Tensor part =
       ChunksOf(held.gradients, {run.begin - held.chunks.begin, run.end - held.chunks.begin});
-  const auto size = static_cast<size_t>(part.numel());
-  const size_t before = out.squares.size();
-  out.squares.resize(before + static_cast<size_t>(run.leaves()));
-  const std::span<double> into = std::span(out.squares).subspan(before);
-  if (part.scalar_type() == at::kDouble) {
-    ChunkSquares(std::span(part.const_data_ptr<double>(), size), into);
-  } else {
-    ChunkSquares(std::span(part.const_data_ptr<float>(), size), into);
-  }
-  for (int64_t c = run.begin; c < run.end; ++c) out.chunks.push_back(first_of_unit + c);
+  return KernelsOf(part).ChunkSquares(part, run.leaves());
 }
 
 }  // namespace
@@ -34,16 +27,23 @@ SummedChunks SumOwnChunks(const std::vector<Unit>& units, int copy, int copies) 
   for (const Unit& unit : units) held += unit.held().chunks.leaves();
   const TreeNode mine = RankRange(held, copy, copies);
   SummedChunks out;
+  std::vector<at::Tensor> sums;
   int64_t first_held = 0, first_of_unit = 0;
   for (const Unit& unit : units) {
     const TreeNode& slice = unit.held().chunks;
     const TreeNode run = {
         slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
         slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};
-    if (run.leaves() > 0) SumChunks(unit, run, first_of_unit, out);
+    if (run.leaves() > 0) sums.push_back(SumChunks(unit, run));
+    for (int64_t c = run.begin; c < run.end; ++c) out.chunks.push_back(first_of_unit + c);
     first_held += slice.leaves();
     first_of_unit += unit.layout().chunks();
   }
+  if (sums.empty()) return out;
+  // The host waits for the device here, once for all units.
+  const at::Tensor squares = at::cat(sums).cpu();
+  const std::span<const double> numbers = AsSpan(squares);
+  out.squares.assign(numbers.begin(), numbers.end());
   return out;
 }
 

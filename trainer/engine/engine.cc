@@ -13,6 +13,7 @@
 #include "trainer/engine/message_tensor.h"
 #include "trainer/engine/slice_gather.h"
 #include "trainer/engine/table_check.h"
+#include "trainer/engine/table_factory.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/model/block.h"
 #include "trainer/parallel/flat_memory.h"
@@ -79,19 +80,10 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   if (!state_.Holds(shard)) {
     return absl::InternalError("this rank has not divided its state as the options say");
   }
-  if (communicator.size() > options.micro_batches) {
-    return absl::InvalidArgumentError(absl::StrCat(communicator.size(), " ranks for ",
-                                                   options.micro_batches,
-                                                   " micro-batches: a rank would have none"));
-  }
   const TableShape shape = ShapeOf(state_);
-  std::vector<TaskTable> tables;
-  const int64_t ranks = communicator.size();
-  const int most = static_cast<int>((options.micro_batches + ranks - 1) / ranks);
-  for (int r = 0; r < communicator.size(); ++r) {
-    const TreeNode range = RankRange(options.micro_batches, r, communicator.size());
-    tables.push_back(DataParallelTable(shape, static_cast<int>(range.leaves()), most));
-  }
+  const MeshShape mesh = ShapeOf(groups);
+  MUSTER_ASSIGN_OR_RETURN(std::vector<TaskTable> tables,
+                          MakeTables(shape, mesh, options.micro_batches));
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
   communicator_ = &communicator;
   groups_ = groups;
@@ -100,7 +92,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
   table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
   evaluation_ = EvaluationTable(shape);
-  reducer_ = MakeReducer(most);
+  reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
   return absl::OkStatus();
 }
 
@@ -122,23 +114,27 @@ void Engine::ReleaseUnits() {
   FreeKeptMemory();
 }
 
-absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step,
-                                                  bool training) const {
+absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step, bool training) {
   const TrainingOptions& options = state_.options();
   if (batch.tokens.dim() != 2 || batch.tokens.sizes() != batch.labels.sizes() ||
       batch.tokens.size(0) != static_cast<int64_t>(batch.samples.size())) {
     return absl::InternalError("the shapes of a micro-batch's tokens, labels and samples disagree");
   }
+  if (!positions_.defined() || positions_.size(0) != batch.tokens.size(1)) {
+    positions_ =
+        at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
+  }
   return MicroBatchContext{
-      .tokens = batch.tokens,
-      .labels = batch.labels,
-      .positions = at::arange(batch.tokens.size(1), at::kLong),
+      .tokens = batch.tokens.to(options.device),
+      .labels = batch.labels.to(options.device),
+      .positions = positions_,
       .samples = std::move(batch.samples),
       .step = step,
       .seed = options.seed,
       .training = training,
       .compute_type = options.types.compute,
-      .mesh = {.data = communicator_->rank()},
+      .mesh = ShapeOf(groups_).CoordinatesOf(communicator_->rank()),
+      .axes = groups_.axes,
   };
 }
 

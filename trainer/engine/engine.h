@@ -82,7 +82,7 @@ class Engine {
   absl::Status Confirm(StepOutcome& outcome);
   absl::Status ValidateOrThrow(int batches, double& loss);
   absl::Status Evaluate(std::vector<MicroBatchContext> contexts);
-  absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
+  absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training);
 
   TrainingState& state_;
   BatchFeed& feed_;
@@ -97,6 +97,8 @@ class Engine {
   TreeNode micro_batches_;              // this rank's range of the logical ones
   TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;
+
+  at::Tensor positions_;  // of every context
 
   // State of the current step.
   std::vector<double> valid_tokens_;  // by micro-batch of this rank

@@ -1,7 +1,9 @@
 #ifndef MUSTER_TRAINER_ENGINE_ROUND_GROUPS_H_
 #define MUSTER_TRAINER_ENGINE_ROUND_GROUPS_H_
 
+#include "trainer/comm/axis_groups.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/comm/mesh_shape.h"
 
 namespace muster::trainer {
 
@@ -10,7 +12,22 @@ struct RoundGroups {
   Communicator* world = nullptr;
   Communicator* shard = nullptr;     // the ranks that divide one copy of the state
   Communicator* replicas = nullptr;  // the ranks that hold the same shard, one of each copy
+  Communicator* stages = nullptr;    // the ranks of one pipeline; null if there is one stage
+  AxisGroups axes = {};
 };
+
+// Returns the layout of the round's ranks.
+inline MeshShape ShapeOf(const RoundGroups& groups) {
+  const auto extent = [](const Communicator* group) {
+    return group == nullptr ? 1 : group->size();
+  };
+  MeshShape shape{.pipeline = extent(groups.stages),
+                  .shard = extent(groups.shard),
+                  .context = extent(groups.axes.context),
+                  .tensor = extent(groups.axes.tensor)};
+  shape.data = groups.world->size() / shape.size();
+  return shape;
+}
 
 }  // namespace muster::trainer
 

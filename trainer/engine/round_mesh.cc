@@ -22,9 +22,20 @@ absl::StatusOr<std::unique_ptr<Communicator>> Meet(const GroupPlace& place,
 // Makes the groups of a layout; all ranks make them in the same order.
 absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   RoundGroups groups{.world = &world};
-  if (mesh.shape().shard == 1) return groups;
-  MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
-  MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
+  const MeshShape& shape = mesh.shape();
+  if (shape.shard > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
+    MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
+  }
+  if (shape.pipeline > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
+  }
+  if (shape.context > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.axes.context, mesh.Group({MeshAxis::kContext}));
+  }
+  if (shape.tensor > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
+  }
   return groups;
 }
 
@@ -33,8 +44,11 @@ absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
 absl::StatusOr<MeshShape> MeshShapeOf(const v1alpha1::GoRound& go, int world_size) {
   MeshShape shape{.data = world_size};
   if (go.has_mesh()) {
-    shape.data = std::max(1, go.mesh().data());
-    shape.shard = std::max(1, go.mesh().shard());
+    shape = {.pipeline = std::max(1, go.mesh().pipeline()),
+             .data = std::max(1, go.mesh().data()),
+             .shard = std::max(1, go.mesh().shard()),
+             .context = std::max(1, go.mesh().context()),
+             .tensor = std::max(1, go.mesh().tensor())};
   }
   MUSTER_RETURN_IF_ERROR(shape.Check(world_size));
   return shape;

@@ -20,7 +20,7 @@ namespace muster::trainer {
 // fill it.
 absl::StatusOr<MeshShape> MeshShapeOf(const v1alpha1::GoRound& go, int world_size);
 
-// The ranks of a round, connected: the world and the groups in which they divide the state. While
+// The ranks of a round, connected: the world and the groups along the axes of its layout. While
 // it lives, an abort that the inbox carries breaks off every operation of all of them. Not
 // thread-safe.
 class RoundMesh {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,6 +10,7 @@
 #include "base/status_macros.h"
 #include "c10/core/GradMode.h"
 #include "trainer/engine/torch_errors.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/unit_layout.h"
@@ -40,10 +40,6 @@ TensorPart PartOf(const UnitTensor& tensor, const TreeNode& slice, const at::Ten
           flat.narrow(0, begin - first, end - begin)};
 }
 
-std::string_view Bytes(const at::Tensor& tensor) {
-  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
-}
-
 }  // namespace
 
 StepRules RulesOf(const TrainingOptions& options) {
@@ -60,7 +56,8 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
     return absl::InvalidArgumentError("the options name no optimizer");
   }
   try {
-    MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units, MakeUnits(model, options.types.parameters));
+    MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
+                            MakeUnits(model, options.types.parameters, options.device));
     return std::unique_ptr<TrainingState>(
         new TrainingState(std::move(model), std::move(units), options, shard));
   } catch (const std::exception& e) {  // torch has no memory
@@ -281,12 +278,12 @@ std::vector<int64_t> TrainingState::Digest() const {
   std::vector<int64_t> out;
   for (const Unit& unit : units_) {
     const at::Tensor& values = unit.divides_values() ? unit.held().values : unit.values();
-    out.push_back(static_cast<int64_t>(Hash64(Bytes(values))));
+    out.push_back(static_cast<int64_t>(KernelsOf(values).Digest(values, 0)));
   }
   for (size_t u = 0; u < units_.size(); ++u) {
     uint64_t hash = 0;
     for (const at::Tensor& state : optimizer_->state(static_cast<int>(u))) {
-      hash = Hash64(Bytes(state), hash);
+      hash = KernelsOf(state).Digest(state, hash);
     }
     out.push_back(static_cast<int64_t>(hash));
   }

@@ -10,6 +10,7 @@
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "c10/core/Device.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
@@ -26,6 +27,8 @@ namespace muster::trainer {
 // The options that determine a run's numbers; equal on every rank.
 struct TrainingOptions {
   PrecisionTypes types;
+  // Where the state is and the steps are computed.
+  c10::Device device = c10::DeviceType::CPU;
   bool deterministic = false;
   uint64_t seed = 0;
   int64_t sequence = 0;       // tokens

@@ -9,18 +9,21 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
+#include "trainer/comm/axis_groups.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/model/parameter.h"
 
 namespace muster::trainer {
 
-// Everything that a block may depend on besides its inputs and parameters.
+// Everything that a block may depend on besides its inputs and parameters. The tensors are on the
+// parameters' device.
 struct MicroBatchContext {
   at::Tensor tokens;  // int64 [batch, sequence]
   // int64 [batch, sequence]; kIgnoredLabel where there is no valid token. If undefined, nothing is
   // trained, and the last block returns logits.
   at::Tensor labels;
-  at::Tensor positions;          // int64 [sequence]
+  // int64 [sequence]; contexts of one engine share the tensor.
+  at::Tensor positions;
   std::vector<int64_t> samples;  // global sample index of each row
   int64_t step = 0;              // the step being computed; counts from 1
   uint64_t seed = 0;
@@ -28,11 +31,12 @@ struct MicroBatchContext {
   // The type of matrix products; parameters and residual stream keep the type of the parameters.
   c10::ScalarType compute_type = c10::ScalarType::Float;
   MeshCoordinates mesh;
+  AxisGroups axes;
 };
 
 inline constexpr int64_t kIgnoredLabel = -100;
 
-// Returns how many of `labels`, int64, are valid tokens.
+// Returns how many of `labels`, int64 in the host's memory, are valid tokens.
 inline int64_t CountValid(const at::Tensor& labels) {
   const auto* begin = labels.const_data_ptr<int64_t>();
   return labels.numel() - std::count(begin, begin + labels.numel(), kIgnoredLabel);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/model/partition.h"
+
 namespace muster::trainer {
 
 // The initial values of a parameter. Normal numbers are drawn per tensor name, so every rank draws
@@ -23,6 +25,7 @@ struct ParameterSpec {
   std::vector<int64_t> shape;
   Initialization init;
   bool decay = false;  // whether weight decay applies
+  Partition partition;
 
   bool operator==(const ParameterSpec&) const = default;
 };

@@ -1,6 +1,5 @@
 #include "trainer/parallel/unit.h"
 
-#include <span>
 #include <utility>
 
 #include "ATen/ops/empty.h"
@@ -8,19 +7,20 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/model/parameter.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
-#include "trainer/random/fill.h"
+#include "trainer/random/element_run.h"
 
 namespace muster::trainer {
 
 // Autograd keeps parameters for the backward pass and refuses them there if they were written
 // since. The parameters are no such views that `values` tells of its writes, because values that
 // were freed after the forward pass are gathered anew for the backward pass.
-Unit::Unit(UnitLayout layout, c10::ScalarType type) : layout_(std::move(layout)) {
-  values_ = at::empty({layout_.elements}, type);
-  gradients_ = at::empty({layout_.elements}, type);
+Unit::Unit(UnitLayout layout, const at::TensorOptions& options) : layout_(std::move(layout)) {
+  values_ = at::empty({layout_.elements}, options);
+  gradients_ = at::empty({layout_.elements}, options);
   TakeMemory(values_);
   TakeMemory(gradients_);
   for (const UnitTensor& tensor : layout_.tensors) {
@@ -78,23 +78,20 @@ void Unit::Initialize(uint64_t seed) {
 }
 
 void Unit::Fill(const UnitTensor& tensor, uint64_t seed) const {
-  at::Tensor part = values_.narrow(0, tensor.offset, tensor.size);
-  const auto size = static_cast<size_t>(tensor.size);
+  const at::Tensor part = values_.narrow(0, tensor.offset, tensor.size);
   switch (tensor.spec.init.kind) {
     case Initialization::Kind::kZeros:
       break;
     case Initialization::Kind::kOnes:
       part.fill_(1.0);
       break;
-    case Initialization::Kind::kNormal:
-      if (part.scalar_type() == c10::ScalarType::Double) {
-        FillNormal(seed, tensor.spec.name, tensor.spec.init.deviation,
-                   std::span(part.mutable_data_ptr<double>(), size));
-      } else {
-        FillNormal(seed, tensor.spec.name, tensor.spec.init.deviation,
-                   std::span(part.mutable_data_ptr<float>(), size));
-      }
+    case Initialization::Kind::kNormal: {
+      const ElementRun whole = {.begin = 0, .count = tensor.size};
+      KernelsOf(part).FillNormal(
+          {.seed = seed, .name = tensor.spec.name, .deviation = tensor.spec.init.deviation},
+          {&whole, 1}, part);
       break;
+    }
   }
 }
 
@@ -113,12 +110,15 @@ absl::Status Unit::CheckViews() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type) {
+absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
+                                            c10::Device device) {
   std::vector<BlockParameters> blocks;
   for (const auto& block : model.blocks) blocks.push_back({block->name(), block->parameters()});
   MUSTER_ASSIGN_OR_RETURN(ModelLayout layout, LayOutModel(blocks));
   std::vector<Unit> units;
-  for (UnitLayout& unit : layout.units) units.emplace_back(std::move(unit), type);
+  for (UnitLayout& unit : layout.units) {
+    units.emplace_back(std::move(unit), at::TensorOptions(device).dtype(type));
+  }
   for (size_t b = 0; b < model.blocks.size(); ++b) {
     std::vector<at::Tensor> views;
     for (const ParameterPlace& place : layout.places[b]) {

@@ -7,7 +7,9 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/statusor.h"
+#include "c10/core/Device.h"
 #include "c10/core/ScalarType.h"
+#include "c10/core/TensorOptions.h"
 #include "trainer/model/block.h"
 #include "trainer/parallel/sum_tree.h"
 #include "trainer/parallel/unit_layout.h"
@@ -36,7 +38,7 @@ struct HeldSlice {
 class Unit {
  public:
   // The unit has no memory before Hold().
-  Unit(UnitLayout layout, c10::ScalarType type);
+  Unit(UnitLayout layout, const at::TensorOptions& options);
 
   const UnitLayout& layout() const { return layout_; }
   const at::Tensor& values() const { return values_; }        // [elements]
@@ -77,7 +79,8 @@ class Unit {
 };
 
 // Lays out the model's parameters, makes the units and binds every block to its views.
-absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type);
+absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
+                                            c10::Device device = c10::DeviceType::CPU);
 
 }  // namespace muster::trainer
 

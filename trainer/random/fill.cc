@@ -12,22 +12,33 @@
 namespace muster::trainer {
 namespace {
 
+// Draws elements 2 * pair and 2 * pair + 1.
+std::array<double, 2> NormalPair(uint64_t key, uint64_t pair, double deviation) {
+  const std::array<uint32_t, 4> words =
+      Philox(key, {static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32), 0, 0x1717});
+  // 53 bits each; the first is kept above zero for the logarithm.
+  const double u = (static_cast<double>((uint64_t{words[0]} << 21) ^ (words[1] >> 11)) + 0.5) /
+                   9007199254740992.0;
+  const double v =
+      static_cast<double>((uint64_t{words[2]} << 21) ^ (words[3] >> 11)) / 9007199254740992.0;
+  const double radius = deviation * std::sqrt(-2.0 * std::log(u));
+  const double angle = 2.0 * std::numbers::pi * v;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
 template <typename T>
-void FillNormalImpl(uint64_t seed, std::string_view name, double deviation, std::span<T> out) {
-  const uint64_t key = MixKey(seed ^ Fnv1a(name));
-  for (size_t i = 0; i < out.size(); i += 2) {
-    const uint64_t pair = i / 2;
-    const std::array<uint32_t, 4> words =
-        Philox(key, {static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32), 0, 0x1717});
-    // 53 bits each; the first is kept above zero for the logarithm.
-    const double u = (static_cast<double>((uint64_t{words[0]} << 21) ^ (words[1] >> 11)) + 0.5) /
-                     9007199254740992.0;
-    const double v =
-        static_cast<double>((uint64_t{words[2]} << 21) ^ (words[3] >> 11)) / 9007199254740992.0;
-    const double radius = deviation * std::sqrt(-2.0 * std::log(u));
-    const double angle = 2.0 * std::numbers::pi * v;
-    out[i] = static_cast<T>(radius * std::cos(angle));
-    if (i + 1 < out.size()) out[i + 1] = static_cast<T>(radius * std::sin(angle));
+void FillNormalImpl(const NormalKey& named, std::span<const ElementRun> runs, std::span<T> out) {
+  const uint64_t key = MixKey(named.seed ^ Fnv1a(named.name));
+  T* next = out.data();
+  for (const ElementRun& run : runs) {
+    const int64_t end = run.begin + run.count;
+    for (int64_t i = run.begin; i < end;) {
+      const std::array<double, 2> pair =
+          NormalPair(key, static_cast<uint64_t>(i) / 2, named.deviation);
+      do {
+        *next++ = static_cast<T>(pair[static_cast<size_t>(i % 2)]);
+      } while (++i < end && i % 2 == 1);
+    }
   }
 }
 
@@ -59,49 +70,72 @@ void PhiloxLanes(uint64_t key, uint32_t first, uint32_t c1, uint32_t c2, uint32_
   }
 }
 
+// The masks of one dropout. A block is what PhiloxLanes draws at once.
+template <typename T>
+class DropoutBlocks {
+ public:
+  static constexpr int64_t kElements = kLanes * kPerCounter;
+
+  DropoutBlocks(const DropoutKey& key, double p)
+      : key_(MixKey(key.seed ^ MixKey(static_cast<uint64_t>(key.step)))),
+        place_(static_cast<uint32_t>(key.layer) << 8 | static_cast<uint32_t>(key.site & 0xff)),
+        threshold_(static_cast<uint32_t>(std::lround(std::clamp(p, 0.0, 1.0) * 65536.0))),
+        scale_(threshold_ >= 65536 ? T{0} : static_cast<T>(65536.0 / (65536.0 - threshold_))) {}
+
+  void Draw(uint64_t sample, int64_t block, T (&values)[kElements]) const {
+    uint32_t words[4][kLanes];
+    PhiloxLanes(key_, static_cast<uint32_t>(block * kLanes), place_, static_cast<uint32_t>(sample),
+                static_cast<uint32_t>(sample >> 32), words);
+    for (size_t w = 0; w < 4; ++w) {
+      for (size_t l = 0; l < kLanes; ++l) {
+        values[(2 * w) * kLanes + l] = (words[w][l] & 0xffff) < threshold_ ? T{0} : scale_;
+        values[(2 * w + 1) * kLanes + l] = (words[w][l] >> 16) < threshold_ ? T{0} : scale_;
+      }
+    }
+  }
+
+ private:
+  const uint64_t key_;
+  const uint32_t place_;
+  const uint32_t threshold_;
+  const T scale_;
+};
+
 template <typename T>
 void FillDropoutImpl(const DropoutKey& key, double p, std::span<const int64_t> samples,
-                     std::span<T> out) {
-  if (samples.empty()) return;
-  const size_t row = out.size() / samples.size();
-  const auto threshold = static_cast<uint32_t>(std::lround(std::clamp(p, 0.0, 1.0) * 65536.0));
-  const T scale = threshold >= 65536 ? T{0} : static_cast<T>(65536.0 / (65536.0 - threshold));
-  const uint64_t philox_key = MixKey(key.seed ^ MixKey(static_cast<uint64_t>(key.step)));
-  const auto place = static_cast<uint32_t>(key.layer) << 8 | static_cast<uint32_t>(key.site & 0xff);
-  uint32_t words[4][kLanes];
-  T values[kLanes * kPerCounter];
-  for (size_t r = 0; r < samples.size(); ++r) {
-    const auto sample = static_cast<uint64_t>(samples[r]);
-    T* row_out = out.data() + r * row;
-    for (size_t i = 0; i < row; i += kLanes * kPerCounter) {
-      PhiloxLanes(philox_key, static_cast<uint32_t>(i / kPerCounter), place,
-                  static_cast<uint32_t>(sample), static_cast<uint32_t>(sample >> 32), words);
-      for (size_t w = 0; w < 4; ++w) {
-        for (size_t l = 0; l < kLanes; ++l) {
-          values[(2 * w) * kLanes + l] = (words[w][l] & 0xffff) < threshold ? T{0} : scale;
-          values[(2 * w + 1) * kLanes + l] = (words[w][l] >> 16) < threshold ? T{0} : scale;
-        }
+                     std::span<const ElementRun> runs, std::span<T> out) {
+  constexpr int64_t kBlock = DropoutBlocks<T>::kElements;
+  const DropoutBlocks<T> blocks(key, p);
+  T values[kBlock];
+  T* next = out.data();
+  for (const int64_t sample : samples) {
+    for (const ElementRun& run : runs) {
+      const int64_t end = run.begin + run.count;
+      for (int64_t i = run.begin; i < end;) {
+        blocks.Draw(static_cast<uint64_t>(sample), i / kBlock, values);
+        const int64_t count = std::min(end - i, kBlock - i % kBlock);
+        next = std::copy_n(values + i % kBlock, count, next);
+        i += count;
       }
-      std::copy_n(values, std::min(row - i, kLanes * kPerCounter), row_out + i);
     }
   }
 }
 
 }  // namespace
 
-void FillNormal(uint64_t seed, std::string_view name, double deviation, std::span<float> out) {
-  FillNormalImpl(seed, name, deviation, out);
+void FillNormal(const NormalKey& key, std::span<const ElementRun> runs, std::span<float> out) {
+  FillNormalImpl(key, runs, out);
 }
-void FillNormal(uint64_t seed, std::string_view name, double deviation, std::span<double> out) {
-  FillNormalImpl(seed, name, deviation, out);
-}
-void FillDropout(const DropoutKey& key, double p, std::span<const int64_t> samples,
-                 std::span<float> out) {
-  FillDropoutImpl(key, p, samples, out);
+void FillNormal(const NormalKey& key, std::span<const ElementRun> runs, std::span<double> out) {
+  FillNormalImpl(key, runs, out);
 }
 void FillDropout(const DropoutKey& key, double p, std::span<const int64_t> samples,
-                 std::span<double> out) {
-  FillDropoutImpl(key, p, samples, out);
+                 std::span<const ElementRun> runs, std::span<float> out) {
+  FillDropoutImpl(key, p, samples, runs, out);
+}
+void FillDropout(const DropoutKey& key, double p, std::span<const int64_t> samples,
+                 std::span<const ElementRun> runs, std::span<double> out) {
+  FillDropoutImpl(key, p, samples, runs, out);
 }
 
 }  // namespace muster::trainer

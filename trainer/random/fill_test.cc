@@ -6,10 +6,33 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "trainer/random/element_run.h"
 #include "trainer/random/philox.h"
 
 namespace muster::trainer {
 namespace {
+
+std::vector<ElementRun> Row(size_t count) { return {{0, static_cast<int64_t>(count)}}; }
+
+template <typename T>
+std::vector<ElementRun> WholeOf(const std::vector<T>& tensor) {
+  return Row(tensor.size());
+}
+
+// Runs of many lengths, in the order of the whole, with gaps.
+std::vector<ElementRun> SomeRuns() {
+  return {{0, 1}, {3, 64}, {67, 61}, {129, 2}, {700, 333}, {1040, 17}};
+}
+
+// Returns the elements of `runs` in `whole`.
+template <typename T>
+std::vector<T> Cut(const T* whole, const std::vector<ElementRun>& runs) {
+  std::vector<T> out;
+  for (const ElementRun& run : runs) {
+    out.insert(out.end(), whole + run.begin, whole + run.begin + run.count);
+  }
+  return out;
+}
 
 // Known answers of Random123's kat_vectors for philox4x32-10.
 TEST(PhiloxTest, GivesThePublishedAnswers) {
@@ -22,9 +45,10 @@ TEST(PhiloxTest, GivesThePublishedAnswers) {
 }
 
 TEST(FillNormalTest, HasTheMomentsAskedForAndDependsOnNameAndSeedOnly) {
+  const NormalKey w{.seed = 7, .name = "w", .deviation = 0.02};
   std::vector<double> a(100001), b(100001);
-  FillNormal(7, "w", 0.02, std::span<double>(a));
-  FillNormal(7, "w", 0.02, std::span<double>(b));
+  FillNormal(w, WholeOf(a), std::span<double>(a));
+  FillNormal(w, WholeOf(b), std::span<double>(b));
   EXPECT_EQ(a, b);
   double mean = 0, square = 0, fourth = 0;
   for (const double x : a) {
@@ -36,11 +60,34 @@ TEST(FillNormalTest, HasTheMomentsAskedForAndDependsOnNameAndSeedOnly) {
   EXPECT_NEAR(mean / n, 0, 3e-4);
   EXPECT_NEAR(std::sqrt(square / n), 0.02, 2e-4);
   EXPECT_NEAR(fourth / n / std::pow(square / n, 2), 3.0, 0.1);
-  FillNormal(7, "v", 0.02, std::span<double>(b));
+  FillNormal({.seed = 7, .name = "v", .deviation = 0.02}, WholeOf(b), std::span<double>(b));
   EXPECT_NE(a, b);
   std::vector<float> f(1000);
-  FillNormal(7, "w", 0.02, std::span<float>(f));
+  FillNormal(w, WholeOf(f), std::span<float>(f));
   for (size_t i = 0; i < f.size(); ++i) EXPECT_EQ(f[i], static_cast<float>(a[i]));
+}
+
+TEST(FillNormalTest, APartHasTheBitsOfTheWhole) {
+  const NormalKey key{.seed = 9, .name = "w", .deviation = 1.0};
+  std::vector<float> whole(1200);
+  FillNormal(key, WholeOf(whole), std::span<float>(whole));
+  const std::vector<float> want = Cut(whole.data(), SomeRuns());
+  std::vector<float> part(want.size());
+  FillNormal(key, SomeRuns(), std::span<float>(part));
+  EXPECT_EQ(part, want);
+}
+
+TEST(FillDropoutTest, APartOfARowHasTheBitsOfTheWholeRow) {
+  const DropoutKey key{.seed = 3, .step = 9, .layer = 2, .site = 1};
+  const std::vector<int64_t> samples = {4, 77};
+  std::vector<double> whole(samples.size() * 1200);
+  FillDropout(key, 0.5, samples, Row(1200), std::span<double>(whole));
+  std::vector<double> want = Cut(whole.data(), SomeRuns());
+  const std::vector<double> second = Cut(whole.data() + 1200, SomeRuns());
+  want.insert(want.end(), second.begin(), second.end());
+  std::vector<double> part(want.size());
+  FillDropout(key, 0.5, samples, SomeRuns(), std::span<double>(part));
+  EXPECT_EQ(part, want);
 }
 
 TEST(FillDropoutTest, KeepsTheExpectationAndEachSampleHasItsOwnMaskWhateverItsNeighbours) {
@@ -48,7 +95,7 @@ TEST(FillDropoutTest, KeepsTheExpectationAndEachSampleHasItsOwnMaskWhateverItsNe
   const std::vector<int64_t> all = {10, 11, 12, int64_t{1} << 40};
   const size_t row = 10007;
   std::vector<float> whole(all.size() * row);
-  FillDropout(key, 0.25, all, std::span<float>(whole));
+  FillDropout(key, 0.25, all, Row(row), std::span<float>(whole));
   double sum = 0, zeros = 0;
   for (const float x : whole) {
     sum += x;
@@ -59,7 +106,7 @@ TEST(FillDropoutTest, KeepsTheExpectationAndEachSampleHasItsOwnMaskWhateverItsNe
   for (size_t s = 0; s < all.size(); ++s) {
     std::vector<float> alone(row);
     const std::vector<int64_t> one = {all[s]};
-    FillDropout(key, 0.25, one, std::span<float>(alone));
+    FillDropout(key, 0.25, one, Row(row), std::span<float>(alone));
     EXPECT_TRUE(std::equal(alone.begin(), alone.end(), whole.begin() + s * row));
   }
 }
@@ -68,7 +115,7 @@ TEST(FillDropoutTest, StepLayerSiteAndSeedEachChangeTheMask) {
   const std::vector<int64_t> samples = {5};
   const auto draw = [&](DropoutKey key) {
     std::vector<double> out(512);
-    FillDropout(key, 0.5, samples, std::span<double>(out));
+    FillDropout(key, 0.5, samples, Row(512), std::span<double>(out));
     return out;
   };
   const DropoutKey key{.seed = 1, .step = 1, .layer = 1, .site = 1};

@@ -30,7 +30,8 @@ class BloomEmbedding final : public LayeredBlock {
  public:
   explicit BloomEmbedding(const ModelShape& s)
       : LayeredBlock("embedding"),
-        tokens_(parameters_, kEmbedding, s.vocabulary, s.width, kDeviation),
+        tokens_(parameters_, kEmbedding, s.vocabulary, s.width, kDeviation,
+                VocabularyParallel(s.vocabulary)),
         norm_(parameters_, "transformer.word_embeddings_layernorm", kLayerNorm, s.width,
               s.norm_epsilon) {}
 
@@ -57,13 +58,14 @@ class BloomLayer final : public LayeredBlock {
         alibi_(std::move(alibi)),
         norm_1_(parameters_, h + "input_layernorm", kLayerNorm, s.width, s.norm_epsilon),
         qkv_(parameters_, h + "self_attention.query_key_value",
-             WithBias(s.width, 3 * s.width, kDeviation)),
+             ColumnParallel(WithBias(s.width, 3 * s.width, kDeviation), s.heads)),
         projection_(parameters_, h + "self_attention.dense",
-                    WithBias(s.width, s.width, ResidualDeviation(s))),
+                    RowParallel(WithBias(s.width, s.width, ResidualDeviation(s)), s.heads)),
         norm_2_(parameters_, h + "post_attention_layernorm", kLayerNorm, s.width, s.norm_epsilon),
-        up_(parameters_, h + "mlp.dense_h_to_4h", WithBias(s.width, 4 * s.width, kDeviation)),
+        up_(parameters_, h + "mlp.dense_h_to_4h",
+            ColumnParallel(WithBias(s.width, 4 * s.width, kDeviation), 4 * s.width)),
         down_(parameters_, h + "mlp.dense_4h_to_h",
-              WithBias(4 * s.width, s.width, ResidualDeviation(s))) {}
+              RowParallel(WithBias(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     const auto type = context.compute_type;

@@ -26,7 +26,8 @@ class Gpt2Embedding final : public LayeredBlock {
   explicit Gpt2Embedding(const ModelShape& s)
       : LayeredBlock("embedding"),
         dropout_(s.dropout),
-        tokens_(parameters_, "transformer.wte", s.vocabulary, s.width, kDeviation),
+        tokens_(parameters_, "transformer.wte", s.vocabulary, s.width, kDeviation,
+                VocabularyParallel(s.vocabulary)),
         positions_(parameters_, "transformer.wpe", s.positions, s.width, kDeviation) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
@@ -52,11 +53,15 @@ class Gpt2Layer final : public LayeredBlock {
         place_{.probability = s.dropout, .layer = layer + 1},
         heads_(s.heads),
         norm_1_(parameters_, h + "ln_1", Norm::Kind::kLayerNorm, s.width, s.norm_epsilon),
-        qkv_(parameters_, h + "attn.c_attn", Conv1d(s.width, 3 * s.width, kDeviation)),
-        projection_(parameters_, h + "attn.c_proj", Conv1d(s.width, s.width, ResidualDeviation(s))),
+        qkv_(parameters_, h + "attn.c_attn",
+             ColumnParallel(Conv1d(s.width, 3 * s.width, kDeviation), s.heads, 3)),
+        projection_(parameters_, h + "attn.c_proj",
+                    RowParallel(Conv1d(s.width, s.width, ResidualDeviation(s)), s.heads)),
         norm_2_(parameters_, h + "ln_2", Norm::Kind::kLayerNorm, s.width, s.norm_epsilon),
-        up_(parameters_, h + "mlp.c_fc", Conv1d(s.width, 4 * s.width, kDeviation)),
-        down_(parameters_, h + "mlp.c_proj", Conv1d(4 * s.width, s.width, ResidualDeviation(s))) {}
+        up_(parameters_, h + "mlp.c_fc",
+            ColumnParallel(Conv1d(s.width, 4 * s.width, kDeviation), 4 * s.width)),
+        down_(parameters_, h + "mlp.c_proj",
+              RowParallel(Conv1d(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     const auto type = context.compute_type;

@@ -31,7 +31,8 @@ class LlamaEmbedding final : public LayeredBlock {
  public:
   explicit LlamaEmbedding(const ModelShape& s)
       : LayeredBlock("embedding"),
-        tokens_(parameters_, kEmbedding, s.vocabulary, s.width, kDeviation) {}
+        tokens_(parameters_, kEmbedding, s.vocabulary, s.width, kDeviation,
+                VocabularyParallel(s.vocabulary)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     return {.tensors = {tokens_(context.tokens)}};
@@ -53,15 +54,22 @@ class LlamaLayer final : public LayeredBlock {
         head_width_(s.head_width()),
         rope_(std::move(rope)),
         norm_1_(parameters_, h + "input_layernorm", kRmsNorm, s.width, s.norm_epsilon),
-        q_(parameters_, h + "self_attn.q_proj", NoBias(s.width, s.width)),
-        k_(parameters_, h + "self_attn.k_proj", NoBias(s.width, s.key_value_width())),
-        v_(parameters_, h + "self_attn.v_proj", NoBias(s.width, s.key_value_width())),
-        o_(parameters_, h + "self_attn.o_proj", NoBias(s.width, s.width, ResidualDeviation(s))),
+        q_(parameters_, h + "self_attn.q_proj",
+           ColumnParallel(NoBias(s.width, s.width), s.key_value_heads)),
+        k_(parameters_, h + "self_attn.k_proj",
+           ColumnParallel(NoBias(s.width, s.key_value_width()), s.key_value_heads)),
+        v_(parameters_, h + "self_attn.v_proj",
+           ColumnParallel(NoBias(s.width, s.key_value_width()), s.key_value_heads)),
+        o_(parameters_, h + "self_attn.o_proj",
+           RowParallel(NoBias(s.width, s.width, ResidualDeviation(s)), s.key_value_heads)),
         norm_2_(parameters_, h + "post_attention_layernorm", kRmsNorm, s.width, s.norm_epsilon),
-        gate_(parameters_, h + "mlp.gate_proj", NoBias(s.width, s.feed_forward_width)),
-        up_(parameters_, h + "mlp.up_proj", NoBias(s.width, s.feed_forward_width)),
+        gate_(parameters_, h + "mlp.gate_proj",
+              ColumnParallel(NoBias(s.width, s.feed_forward_width), s.feed_forward_width)),
+        up_(parameters_, h + "mlp.up_proj",
+            ColumnParallel(NoBias(s.width, s.feed_forward_width), s.feed_forward_width)),
         down_(parameters_, h + "mlp.down_proj",
-              NoBias(s.feed_forward_width, s.width, ResidualDeviation(s))) {}
+              RowParallel(NoBias(s.feed_forward_width, s.width, ResidualDeviation(s)),
+                          s.feed_forward_width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     const auto type = context.compute_type;

@@ -7,10 +7,10 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
-#include "ATen/ops/equal.h"
 #include "ATen/ops/full.h"
 #include "ATen/ops/ones.h"
 #include "ATen/ops/pow.h"
+#include "trainer/model/layers/positions.h"
 
 namespace muster::trainer {
 namespace {
@@ -34,14 +34,16 @@ at::Tensor AlibiSlopes(int64_t heads, c10::ScalarType type) {
 
 const at::Tensor& AlibiTable::For(const at::Tensor& positions, c10::ScalarType type) {
   const c10::ScalarType wide = type == at::kDouble ? at::kDouble : at::kFloat;
-  if (positions_.defined() && biases_.scalar_type() == wide && at::equal(positions_, positions)) {
+  if (positions_.defined() && biases_.scalar_type() == wide && AreEqual(positions_, positions)) {
     return biases_;
   }
-  positions_ = positions.clone();
+  positions_ = positions;
   const int64_t sequence = positions.size(0);
   const at::Tensor distance = (positions.unsqueeze(0) - positions.unsqueeze(1)).to(wide);
-  const at::Tensor future = at::ones({sequence, sequence}, at::kBool).triu(1);
-  biases_ = (AlibiSlopes(heads_, wide).view({heads_, 1, 1}) * distance)
+  const at::Tensor future =
+      at::ones({sequence, sequence}, positions.options().dtype(at::kBool)).triu(1);
+  const at::Tensor slopes = AlibiSlopes(heads_, wide).to(positions.device());
+  biases_ = (slopes.view({heads_, 1, 1}) * distance)
                 .masked_fill(future, -std::numeric_limits<double>::infinity())
                 .unsqueeze(0);
   return biases_;

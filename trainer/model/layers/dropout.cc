@@ -1,10 +1,9 @@
 #include "trainer/model/layers/dropout.h"
 
-#include <cstddef>
-#include <span>
-
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/empty.h"
+#include "trainer/kernels/kernels.h"
+#include "trainer/random/element_run.h"
 #include "trainer/random/fill.h"
 
 namespace muster::trainer {
@@ -22,14 +21,8 @@ at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
                        .step = context.step,
                        .layer = place.layer,
                        .site = static_cast<int32_t>(place.site)};
-  const auto size = static_cast<size_t>(mask.numel());
-  if (type == at::kDouble) {
-    FillDropout(key, place.probability, context.samples,
-                std::span(mask.mutable_data_ptr<double>(), size));
-  } else {
-    FillDropout(key, place.probability, context.samples,
-                std::span(mask.mutable_data_ptr<float>(), size));
-  }
+  const ElementRun row = {.begin = 0, .count = mask.numel() / mask.size(0)};
+  KernelsOf(mask).FillDropout(key, place.probability, context.samples, {&row, 1}, mask);
   return x * mask;
 }
 

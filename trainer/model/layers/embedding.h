@@ -11,13 +11,18 @@
 
 namespace muster::trainer {
 
+// Divides the rows of a vocabulary's matrix [vocabulary, width].
+inline Partition VocabularyParallel(int64_t vocabulary) {
+  return {.dimension = 0, .pieces = vocabulary};
+}
+
 // A table of vectors, [count, width], that its block looks rows up in: `name`.weight.
 class Embedding {
  public:
   Embedding(ParameterList& parameters, const std::string& name, int64_t count, int64_t width,
-            double deviation)
+            double deviation, const Partition& partition = {})
       : parameters_(parameters),
-        weight_(parameters.AddWeight(name + ".weight", {count, width}, deviation)) {}
+        weight_(parameters.AddWeight(name + ".weight", {count, width}, deviation, partition)) {}
 
   // `rows` are int64 of any shape; the width is added to it.
   at::Tensor operator()(const at::Tensor& rows) const {

@@ -5,6 +5,7 @@
 
 #include "ATen/core/Reduction.h"
 #include "ATen/ops/cross_entropy_loss.h"
+#include "trainer/model/layers/embedding.h"
 #include "trainer/model/layers/layered_block.h"
 #include "trainer/model/layers/linear.h"
 
@@ -18,7 +19,7 @@ class HeadBlock final : public LayeredBlock {
         width_(shape.width),
         norm_(parameters_, options.norm, options.norm_kind, shape.width, shape.norm_epsilon),
         weight_(parameters_.AddWeight(options.weight, {shape.vocabulary, shape.width},
-                                      options.deviation)) {}
+                                      options.deviation, VocabularyParallel(shape.vocabulary))) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     if (!context.labels.defined()) return {.tensors = {NextLogits(inputs[0])}};

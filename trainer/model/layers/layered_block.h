@@ -9,6 +9,7 @@
 #include "ATen/core/Tensor.h"
 #include "trainer/model/block.h"
 #include "trainer/model/parameter.h"
+#include "trainer/model/partition.h"
 
 namespace muster::trainer {
 
@@ -25,14 +26,19 @@ class ParameterList {
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }
-  size_t AddWeight(std::string name, std::vector<int64_t> shape, double deviation) {
+  size_t AddWeight(std::string name, std::vector<int64_t> shape, double deviation,
+                   const Partition& partition = {}) {
     return Add({.name = std::move(name),
                 .shape = std::move(shape),
                 .init = {Initialization::Kind::kNormal, deviation},
-                .decay = true});
+                .decay = true,
+                .partition = partition});
   }
-  size_t AddBias(std::string name, int64_t size) {
-    return Add({.name = std::move(name), .shape = {size}, .init = {Initialization::Kind::kZeros}});
+  size_t AddBias(std::string name, int64_t size, const Partition& partition = {}) {
+    return Add({.name = std::move(name),
+                .shape = {size},
+                .init = {Initialization::Kind::kZeros},
+                .partition = partition});
   }
   size_t AddGain(std::string name, int64_t size) {
     return Add({.name = std::move(name), .shape = {size}, .init = {Initialization::Kind::kOnes}});

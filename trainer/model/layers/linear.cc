@@ -123,14 +123,36 @@ at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
   return OneDnnLinear::apply(x, weight, bias, false);
 }
 
+LinearOptions ColumnParallel(LinearOptions options, int64_t pieces, int64_t blocks) {
+  options.divide = LinearOptions::Divide::kOutputs;
+  options.pieces = pieces;
+  options.blocks = blocks;
+  return options;
+}
+
+LinearOptions RowParallel(LinearOptions options, int64_t pieces) {
+  options.divide = LinearOptions::Divide::kInputs;
+  options.pieces = pieces;
+  return options;
+}
+
 Linear::Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options)
     : parameters_(parameters), layout_(options.layout) {
+  using Divide = LinearOptions::Divide;
   const bool in_out = layout_ == LinearOptions::Layout::kInOut;
+  Partition weight, bias;
+  if (options.divide != Divide::kNothing) {
+    const bool outputs = options.divide == Divide::kOutputs;
+    weight = {
+        .dimension = outputs == in_out ? 1 : 0, .blocks = options.blocks, .pieces = options.pieces};
+    // The bias of a row parallel layer is added once, to the sum over the ranks.
+    if (outputs) bias = {.dimension = 0, .blocks = options.blocks, .pieces = options.pieces};
+  }
   weight_ = parameters.AddWeight(name + ".weight",
                                  in_out ? std::vector<int64_t>{options.in, options.out}
                                         : std::vector<int64_t>{options.out, options.in},
-                                 options.deviation);
-  if (in_out || options.bias) bias_ = parameters.AddBias(name + ".bias", options.out);
+                                 options.deviation, weight);
+  if (in_out || options.bias) bias_ = parameters.AddBias(name + ".bias", options.out, bias);
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x, at::ScalarType type) const {

@@ -31,7 +31,18 @@ struct LinearOptions {
   Layout layout = Layout::kOutIn;
   bool bias = false;  // kInOut always has one
   double deviation = 0.02;
+  // The dimension that the ranks of the tensor axis divide, as in Shoeybi et al. (2019): a column
+  // parallel layer divides its outputs, a row parallel one its inputs. It consists of `blocks`, and
+  // each of them of `pieces`, as in Partition.
+  enum class Divide { kNothing, kOutputs, kInputs };
+  Divide divide = Divide::kNothing;
+  int64_t pieces = 1;
+  int64_t blocks = 1;
 };
+
+// Return the options of a layer that is divided so.
+LinearOptions ColumnParallel(LinearOptions options, int64_t pieces, int64_t blocks = 1);
+LinearOptions RowParallel(LinearOptions options, int64_t pieces);
 
 // A linear layer with weights of its block: `name`.weight and `name`.bias.
 class Linear {

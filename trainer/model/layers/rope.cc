@@ -5,10 +5,10 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
-#include "ATen/ops/equal.h"
 #include "ATen/ops/outer.h"
 #include "ATen/ops/pow.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/layers/positions.h"
 
 namespace muster::trainer {
 namespace {
@@ -67,11 +67,12 @@ at::Tensor RopeFrequencies(const planner::ModelShape& shape, c10::ScalarType typ
 const RopeAngles& RopeTable::For(const at::Tensor& positions, c10::ScalarType type) {
   const c10::ScalarType wide = type == at::kDouble ? at::kDouble : at::kFloat;
   if (positions_.defined() && angles_.cosine.scalar_type() == wide &&
-      at::equal(positions_, positions)) {
+      AreEqual(positions_, positions)) {
     return angles_;
   }
-  positions_ = positions.clone();
-  const at::Tensor angles = at::outer(positions.to(wide), RopeFrequencies(shape_, wide));
+  positions_ = positions;
+  const at::Tensor frequencies = RopeFrequencies(shape_, wide).to(positions.device());
+  const at::Tensor angles = at::outer(positions.to(wide), frequencies);
   angles_ = {.cosine = angles.cos(), .sine = angles.sin()};
   return angles_;
 }

@@ -1,14 +1,16 @@
-#include "trainer/parallel/chunk_sums.h"
+#include "trainer/kernels/chunk_squares.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 namespace {
+
+constexpr int64_t kChunkElements = 4096;
 
 TEST(ChunkSquaresTest, SumsEachChunkByItself) {
   std::vector<float> values(3 * kChunkElements);

@@ -1,8 +1,6 @@
-#include "trainer/parallel/chunk_sums.h"
+#include "trainer/kernels/chunk_squares.h"
 
 #include <cstddef>
-
-#include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 namespace {
@@ -11,10 +9,11 @@ constexpr size_t kLanes = 16;  // independent sums, so that the loop vectorises 
 
 template <typename T>
 void ChunkSquaresImpl(std::span<const T> values, std::span<double> out) {
+  const size_t elements = out.empty() ? 0 : values.size() / out.size();
   for (size_t c = 0; c < out.size(); ++c) {
-    const T* chunk = values.data() + c * kChunkElements;
+    const T* chunk = values.data() + c * elements;
     double lanes[kLanes] = {};
-    for (size_t i = 0; i < kChunkElements; i += kLanes) {
+    for (size_t i = 0; i < elements; i += kLanes) {
       for (size_t l = 0; l < kLanes; ++l) {
         const double x = static_cast<double>(chunk[i + l]);
         lanes[l] += x * x;

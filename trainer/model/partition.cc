@@ -1,0 +1,58 @@
+#include "trainer/model/partition.h"
+
+#include <cstddef>
+#include <functional>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::trainer {
+namespace {
+
+int64_t Product(std::vector<int64_t>::const_iterator begin,
+                std::vector<int64_t>::const_iterator end) {
+  return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+absl::Status CheckParts(const Partition& partition, int parts) {
+  if (partition.dimension < 0 || partition.pieces % parts == 0) return absl::OkStatus();
+  int64_t below = parts, above = parts;
+  while (partition.pieces % below != 0) --below;
+  while (above < partition.pieces && partition.pieces % above != 0) ++above;
+  std::string nearest = absl::StrCat(below);
+  if (above <= partition.pieces) absl::StrAppend(&nearest, " or ", above);
+  return absl::InvalidArgumentError(absl::StrCat(partition.pieces, " pieces cannot be shared by ",
+                                                 parts, " ranks; the nearest numbers are ",
+                                                 nearest));
+}
+
+std::vector<int64_t> ShapeOfPart(const std::vector<int64_t>& shape, const Partition& partition,
+                                 int parts) {
+  std::vector<int64_t> out = shape;
+  if (partition.dimension >= 0) out[static_cast<size_t>(partition.dimension)] /= parts;
+  return out;
+}
+
+std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
+                                   int part, int parts) {
+  if (partition.dimension < 0) return {{0, Product(shape.begin(), shape.end())}};
+  const auto divided = shape.begin() + partition.dimension;
+  const int64_t inner = Product(divided + 1, shape.end());
+  const int64_t block = *divided / partition.blocks * inner;
+  const int64_t count = block / parts;
+  std::vector<ElementRun> runs;
+  const int64_t blocks = Product(shape.begin(), divided) * partition.blocks;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const ElementRun run = {.begin = b * block + part * count, .count = count};
+    if (!runs.empty() && runs.back().begin + runs.back().count == run.begin) {
+      runs.back().count += run.count;
+    } else {
+      runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+}  // namespace muster::trainer

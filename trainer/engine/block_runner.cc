@@ -68,13 +68,14 @@ void BlockRunner::BackwardOrThrow(int block, int micro_batch) {
     std::vector<at::Tensor> arrived =
         std::move(output_gradients_.extract({block, micro_batch}).mapped());
     for (size_t i = 0; i < boundary.outputs.size(); ++i) {
-      if (!arrived[i].defined()) continue;
+      // A block may return what needs no gradient, such as a mask that the next one takes.
+      if (!arrived[i].defined() || !boundary.outputs[i].requires_grad()) continue;
       roots.push_back(boundary.outputs[i]);
       gradients.push_back(arrived[i]);
     }
   }
   for (const at::Tensor& loss : boundary.auxiliary_losses) add_loss(loss);
-  torch::autograd::backward(roots, gradients);
+  if (!roots.empty()) torch::autograd::backward(roots, gradients);
   if (block == 0) return;
   std::vector<at::Tensor>& passed_back = output_gradients_[{block - 1, micro_batch}];
   for (at::Tensor& input : boundary.inputs) passed_back.push_back(input.grad());

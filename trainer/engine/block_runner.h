@@ -14,7 +14,8 @@ namespace muster::trainer {
 
 // Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
 // between two blocks is detached, and its gradient is carried over by hand. Gradients of parameters
-// are added into the units. Torch's exceptions end here and become Unknown. Not thread-safe.
+// are added into the units. LibTorch's exceptions end here, as CatchTorch has them. Not
+// thread-safe.
 class BlockRunner {
  public:
   // `model` must outlive this and be bound to its units.

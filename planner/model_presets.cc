@@ -124,21 +124,6 @@ absl::StatusOr<ModelShape> StartingShape(const v1alpha1::ModelSpec& spec) {
   return preset->shape;
 }
 
-absl::StatusOr<int32_t> Vocabulary(const v1alpha1::ModelSpec& spec, int32_t tokenizer_vocabulary) {
-  if (tokenizer_vocabulary < 1 && spec.vocabulary() < 1) {
-    return absl::InvalidArgumentError("the model's vocabulary is unknown: set model.vocabulary");
-  }
-  if (spec.vocabulary() > 0 && spec.vocabulary() < tokenizer_vocabulary) {
-    return absl::InvalidArgumentError(absl::StrCat("model.vocabulary ", spec.vocabulary(),
-                                                   " is smaller than the tokenizer's ",
-                                                   tokenizer_vocabulary));
-  }
-  if (spec.vocabulary() > 0) return spec.vocabulary();
-  const int64_t padded = (int64_t{tokenizer_vocabulary} + kVocabularyMultiple - 1) /
-                         kVocabularyMultiple * kVocabularyMultiple;
-  return static_cast<int32_t>(std::min<int64_t>(padded, std::numeric_limits<int32_t>::max()));
-}
-
 // Returns the elements that one block saves for the backward pass, per token.
 int64_t SavedPerToken(const ModelShape& shape) {
   const int64_t c = shape.width;
@@ -208,6 +193,22 @@ const ModelPreset* FindModelPreset(absl::string_view name) {
   return nullptr;
 }
 
+absl::StatusOr<int32_t> ResolveVocabulary(const v1alpha1::ModelSpec& spec,
+                                          int32_t tokenizer_vocabulary) {
+  if (tokenizer_vocabulary < 1 && spec.vocabulary() < 1) {
+    return absl::InvalidArgumentError("the model's vocabulary is unknown: set model.vocabulary");
+  }
+  if (spec.vocabulary() > 0 && spec.vocabulary() < tokenizer_vocabulary) {
+    return absl::InvalidArgumentError(absl::StrCat("model.vocabulary ", spec.vocabulary(),
+                                                   " is smaller than the tokenizer's ",
+                                                   tokenizer_vocabulary));
+  }
+  if (spec.vocabulary() > 0) return spec.vocabulary();
+  const int64_t padded = (int64_t{tokenizer_vocabulary} + kVocabularyMultiple - 1) /
+                         kVocabularyMultiple * kVocabularyMultiple;
+  return static_cast<int32_t>(std::min<int64_t>(padded, std::numeric_limits<int32_t>::max()));
+}
+
 absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
                                         int32_t tokenizer_vocabulary) {
   absl::StatusOr<ModelShape> start = StartingShape(spec);
@@ -224,7 +225,7 @@ absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
   ReadRope(spec.rope(), shape);
   shape.dropout = spec.dropout();
   if (absl::Status status = CheckShape(shape); !status.ok()) return status;
-  const absl::StatusOr<int32_t> vocabulary = Vocabulary(spec, tokenizer_vocabulary);
+  const absl::StatusOr<int32_t> vocabulary = ResolveVocabulary(spec, tokenizer_vocabulary);
   if (!vocabulary.ok()) return vocabulary.status();
   shape.vocabulary = *vocabulary;
   return CompleteShape(shape);
@@ -245,24 +246,32 @@ absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double mome
       absl::StrCat("no optimizer \"", name, "\"; there are adamw, sgd"));
 }
 
+MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer) {
+  const int64_t bytes = parameters * ElementBytes(precision);
+  const int64_t moments = optimizer == OptimizerKind::kAdamW         ? 2
+                          : optimizer == OptimizerKind::kSgdMomentum ? 1
+                                                                     : 0;
+  MemoryEstimate memory;
+  memory.parameters = bytes;
+  // The reduced gradient stays sealed until every unit carries the step; each rank's own
+  // contribution is overwritten by the reduction.
+  memory.gradients = bytes;
+  memory.optimizer = bytes * moments;
+  memory.checkpoint_copy = bytes * (1 + moments);
+  memory.fixed = kFixedBytes;
+  return memory;
+}
+
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer) {
-  const int64_t p = ParameterCount(shape);
   const int64_t element = ElementBytes(precision);
   const int64_t compute = ComputeBytes(precision);
   const int64_t tokens = int64_t{micro_batch} * sequence;
 
-  MemoryEstimate memory;
+  MemoryEstimate memory = EstimateState(ParameterCount(shape), precision, optimizer);
   // In BF16 a product is computed from a copy of its weights, of which the head's is the largest.
   const int64_t cast = precision == Precision::kBf16 ? int64_t{shape.vocabulary} * shape.width : 0;
-  memory.parameters = p * element + 2 * cast;
-  // The reduced gradient stays sealed until every unit carries the step; each rank's own
-  // contribution is overwritten by the reduction.
-  memory.gradients = p * element;
-  const int64_t moments = optimizer == OptimizerKind::kAdamW         ? 2
-                          : optimizer == OptimizerKind::kSgdMomentum ? 1
-                                                                     : 0;
-  memory.optimizer = p * element * moments;
+  memory.parameters += 2 * cast;
   int64_t saved = tokens * SavedPerToken(shape) * compute;
   if (shape.dropout > 0) {
     // Two masks of a byte, of the attention's and the MLP's output. CPU flash attention takes no
@@ -274,8 +283,6 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
       saved * shape.layers + tokens * shape.width * compute + SharedBias(shape, sequence) * element;
   // Logits in compute precision; log-softmax and gradient in at least FP32.
   memory.logits = tokens * shape.vocabulary * (compute + 2 * element);
-  memory.checkpoint_copy = p * element * (1 + moments);
-  memory.fixed = kFixedBytes;
   return memory;
 }
 
@@ -304,6 +311,25 @@ MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape
   if (zero >= 3) {
     // One block runs while the next is gathered, perhaps through a buffer.
     memory.parameters = share(whole.parameters) + whole_units(whole.parameters, 2, 4);
+    memory.checkpoint_copy = share(whole.checkpoint_copy);
+  }
+  return memory;
+}
+
+MemoryEstimate DivideState(const MemoryEstimate& whole, int64_t parameters, int64_t largest_unit,
+                           int zero, int shards) {
+  if (zero == 0 || shards <= 1) return whole;
+  const auto share = [&](int64_t bytes) { return (bytes + shards - 1) / shards; };
+  const int64_t unit = whole.gradients / parameters * largest_unit;
+  MemoryEstimate memory = whole;
+  memory.optimizer = share(whole.optimizer);
+  memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
+  // Two exchanges are under way at once, each with a buffer, and from stage 2 on a third unit's
+  // gradient is computed meanwhile.
+  memory.gradients = zero == 1 ? whole.gradients + 2 * unit : share(whole.gradients) + 3 * unit;
+  if (zero >= 3) {
+    // One block runs while the next is gathered, perhaps through a buffer.
+    memory.parameters = share(whole.parameters) + 3 * unit;
     memory.checkpoint_copy = share(whole.checkpoint_copy);
   }
   return memory;

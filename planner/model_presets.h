@@ -31,6 +31,10 @@ const ModelPreset* FindModelPreset(absl::string_view name);
 absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
                                         int32_t tokenizer_vocabulary);
 
+// Returns the vocabulary alone, by the same rules.
+absl::StatusOr<int32_t> ResolveVocabulary(const v1alpha1::ModelSpec& spec,
+                                          int32_t tokenizer_vocabulary);
+
 enum class Precision { kFp32, kBf16, kFp64 };
 enum class OptimizerKind { kAdamW, kSgd, kSgdMomentum };
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
@@ -59,11 +63,18 @@ struct MemoryEstimate {
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer);
 
+// Returns the part of EstimateMemory() that follows from the number of parameters alone: all but
+// activations and logits.
+MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer);
+
 // Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
 // (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients
 // and values the rank also has those of the blocks that are in use as a whole.
 MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape, int zero,
                             int shards);
+// The same for a model of so many parameters, of which the unit with most has `largest_unit`.
+MemoryEstimate DivideState(const MemoryEstimate& whole, int64_t parameters, int64_t largest_unit,
+                           int zero, int shards);
 
 // Returns EstimateMemory(...).Total().
 int64_t MemoryBytes(const ModelShape& shape, Precision precision, int32_t micro_batch,

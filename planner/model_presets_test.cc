@@ -181,6 +181,15 @@ TEST(EstimateMemory, CountsEachPart) {
   EXPECT_EQ(MemoryBytes(shape, Precision::kFp32, 4, 1024, OptimizerKind::kAdamW), fp32.Total());
 }
 
+TEST(EstimateMemory, TheStateFollowsFromTheNumberOfParametersAlone) {
+  const MemoryEstimate state = EstimateState(1000, Precision::kFp64, OptimizerKind::kAdamW);
+  EXPECT_EQ(state.parameters, 8000);
+  EXPECT_EQ(state.gradients, 8000);
+  EXPECT_EQ(state.optimizer, 16'000);
+  EXPECT_EQ(state.checkpoint_copy, 24'000);
+  EXPECT_EQ(state.activations + state.logits, 0);
+}
+
 TEST(EstimateMemory, BiasesOfPositionsAreKeptOnce) {
   const ModelShape gpt2 = *ResolveModel(Preset("gpt2-nano"), 256);
   const ModelShape bloom = *ResolveModel(Preset("bloom-nano"), 256);
@@ -235,6 +244,20 @@ TEST(DivideMemoryTest, EachStageDividesMoreOfTheState) {
   EXPECT_EQ(three.activations, whole.activations);
   // More ranks leave less on each.
   EXPECT_LT(DivideMemory(whole, shape, 3, 64).Total(), three.Total());
+}
+
+TEST(DivideMemoryTest, AModelOfUnknownShapeIsDividedByItsLargestUnit) {
+  const MemoryEstimate whole = EstimateState(100'000, Precision::kFp32, OptimizerKind::kAdamW);
+  EXPECT_EQ(DivideState(whole, 100'000, 10'000, 0, 4).Total(), whole.Total());
+  const MemoryEstimate one = DivideState(whole, 100'000, 10'000, 1, 4);
+  EXPECT_EQ(one.parameters, 400'000);
+  EXPECT_EQ(one.gradients, 480'000);
+  EXPECT_EQ(one.optimizer, 200'000);
+  EXPECT_EQ(one.checkpoint_copy, 600'000);
+  EXPECT_EQ(DivideState(whole, 100'000, 10'000, 2, 4).gradients, 220'000);
+  const MemoryEstimate three = DivideState(whole, 100'000, 10'000, 3, 4);
+  EXPECT_EQ(three.parameters, 220'000);
+  EXPECT_EQ(three.checkpoint_copy, 300'000);
 }
 
 }  // namespace

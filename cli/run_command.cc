@@ -56,6 +56,10 @@ void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
   if (spec.trainer().model().has_uri()) {
     spec.mutable_trainer()->mutable_model()->set_uri(Absolute(spec.trainer().model().uri()));
   }
+  if (spec.trainer().model().has_torch_script()) {
+    spec.mutable_trainer()->mutable_model()->set_torch_script(
+        Absolute(spec.trainer().model().torch_script()));
+  }
   auto& data = *spec.mutable_trainer()->mutable_data();
   if (data.has_uri()) data.set_uri(Absolute(data.uri()));
   if (data.tokenizer().has_uri()) {

@@ -54,7 +54,13 @@ const ManifestCase kContradictions[] = {
      "and 5)\n"},
     {"NoShape", "{preset: gpt2-nano}", "{layers: 2, heads: 2, width: 64}",
      "job.yaml:7: spec.trainer.model: give a preset, or all of layers, heads, width and "
-     "positions\n"},
+     "positions, or torchScript\n"},
+    {"ScriptWithAShape", "{preset: gpt2-nano}", "{torchScript: model.pt, layers: 2}",
+     "job.yaml:7: spec.trainer.model.torchScript: holds the whole model, its shape and first "
+     "weights included: beside it only vocabulary is given\n"},
+    {"ScriptWithWeights", "{preset: gpt2-nano}", "{torchScript: model.pt, uri: weights}",
+     "job.yaml:7: spec.trainer.model.torchScript: holds the whole model, its shape and first "
+     "weights included: beside it only vocabulary is given\n"},
     {"FamilyOfAPreset", "preset: gpt2-nano", "preset: llama-nano, family: llama",
      "job.yaml:7: spec.trainer.model.family: a preset has its own family: leave family out, or "
      "leave "

@@ -91,7 +91,7 @@ TEST(ParseManifest, ManyErrorsComeInLineOrder) {
 
 TEST(Examples, AreAllValid) {
   for (const char* name : {"gpt-text", "llama-text", "bloom-text", "resume", "command", "gpt2-124m",
-                           "failure-policy"}) {
+                           "failure-policy", "torchscript"}) {
     const std::string path = std::string("examples/") + name + ".yaml";
     const ManifestResult result = ParseManifest(Read(path));
     EXPECT_TRUE(result.ok()) << FormatErrors(path, result.errors);

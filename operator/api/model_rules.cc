@@ -37,8 +37,17 @@ std::optional<std::string> SequenceFitsPositions(const TrainerSpec& trainer) {
 }
 
 std::optional<std::string> ModelHasShape(const ModelSpec& model) {
-  return Unless(model.has_preset() || (model.has_layers() && model.has_heads() &&
-                                       model.has_width() && model.has_positions()));
+  return Unless(
+      model.has_torch_script() || model.has_preset() ||
+      (model.has_layers() && model.has_heads() && model.has_width() && model.has_positions()));
+}
+
+std::optional<std::string> ScriptHasShape(const ModelSpec& model) {
+  return Unless(!model.has_torch_script() ||
+                !(model.has_preset() || model.has_family() || model.has_layers() ||
+                  model.has_heads() || model.has_key_value_heads() || model.has_width() ||
+                  model.has_feed_forward_width() || model.has_positions() || model.has_rope() ||
+                  model.has_tied_head() || model.dropout() > 0 || model.has_uri()));
 }
 
 std::optional<std::string> PresetHasFamily(const ModelSpec& model) {

@@ -322,6 +322,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"warmup-fits-steps", Typed<TrainerSpec, WarmupFitsSteps>},
       {"tokens-have-vocabulary", Typed<TrainerSpec, TokensHaveVocabulary>},
       {"model-has-shape", Typed<ModelSpec, ModelHasShape>},
+      {"script-has-shape", Typed<ModelSpec, ScriptHasShape>},
       {"preset-has-family", Typed<ModelSpec, PresetHasFamily>},
       {"heads-divide-width", Typed<ModelSpec, HeadsDivideWidth>},
       {"options-of-llama", Typed<ModelSpec, OptionsOfLlama>},

@@ -39,6 +39,7 @@ constexpr Field kFields[] = {
     {"trainer.model.vocabulary", true},
     {"trainer.model.dropout", true},
     {"trainer.model.uri", true},
+    {"trainer.model.torchScript", true},
     {"trainer.data.uri", true},
     {"trainer.data.format", true},
     {"trainer.data.tokenizer.kind", true},

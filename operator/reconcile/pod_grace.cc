@@ -19,7 +19,8 @@ constexpr int64_t kBytesPerSecond = 100'000'000;
 constexpr int32_t kVocabulary = 50304;
 constexpr char kField[] = "terminationGracePeriodSeconds";
 
-// Returns 0 if the sizes of the model are not known; its job is refused before it has pods.
+// Returns 0 if the sizes of the model are not known: those of a TorchScript file stand in it alone,
+// and a job whose sizes are wrong is refused before it has pods.
 int64_t CheckpointBytes(const v1alpha1::TrainerSpec& trainer) {
   const v1alpha1::TokenizerSpec& tokenizer = trainer.data().tokenizer();
   const int32_t vocabulary = tokenizer.has_vocabulary() ? tokenizer.vocabulary() : kVocabulary;

@@ -17,6 +17,8 @@ class InitialWeights {
  public:
   virtual ~InitialWeights() = default;
 
+  // Returns the field of the job that names them.
+  virtual const char* field() const = 0;
   // Finds the weights and checks that they are the model's. Called before Fill.
   virtual absl::Status Open() = 0;
   // Fills `elements`, which is flat and contiguous, with the elements from `begin` on of the

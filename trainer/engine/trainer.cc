@@ -214,7 +214,7 @@ absl::Status Trainer::LoadInitial() {
   if (loaded.ok()) return absl::OkStatus();
   if (!IsErrorOfRound(loaded)) exit_code_ = kExitBadInput;
   return absl::Status(loaded.code(),
-                      absl::StrCat("trainer.model.uri: ", std::string(loaded.message())));
+                      absl::StrCat(parts_.initial->field(), ": ", std::string(loaded.message())));
 }
 
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,

@@ -19,6 +19,7 @@ namespace {
 // Weights of one value, and a count of how often they were asked for.
 class SameWeights final : public InitialWeights {
  public:
+  const char* field() const override { return "trainer.model.uri"; }
   absl::Status Open() override {
     MutexLock lock(mu_);
     ++opened_;

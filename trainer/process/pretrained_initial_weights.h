@@ -22,6 +22,7 @@ class PretrainedInitialWeights final : public InitialWeights {
   PretrainedInitialWeights(Files& files, std::string path, const Model& model,
                            std::string vocabulary);
 
+  const char* field() const override { return "trainer.model.uri"; }
   // Fails if the directory cannot be read, or does not hold the weights of the model: the message
   // names what differs.
   absl::Status Open() override;

@@ -289,6 +289,13 @@ TEST(ProcessTest, BadInputIsReportedAndEndsWithCode2) {
   const char* const memory = "not enough memory for the model";
   bad[memory] = good;
   bad[memory].mutable_trainer()->mutable_model()->set_width(1 << 20);
+  auto script = good;
+  script.mutable_trainer()->clear_model();
+  script.mutable_trainer()->mutable_model()->set_torch_script(folder + "/no.pt");
+  bad["trainer.model.torchScript: " + folder + "/no.pt"] = script;
+  const char* const precision = "train.precision: bf16 is no precision of a model of";
+  bad[precision] = script;
+  bad[precision].mutable_trainer()->mutable_train()->set_precision("bf16");
   for (const auto& [message, spec] : bad) {
     RankProcess rank(spec);
     const auto finished = rank.Await(FromTrainer::kFinished).finished();

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <functional>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +18,13 @@
 #include "trainer/data/tensor_feed.h"
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/model/parameter.h"
+#include "trainer/model/torchscript/script_model.h"
 #include "trainer/process/bf16_check.h"
 #include "trainer/process/gloo_network.h"
 #include "trainer/process/memory_check.h"
 #include "trainer/process/pretrained_initial_weights.h"
+#include "trainer/process/script_initial_weights.h"
 #include "trainer/process/spec_reader.h"
 
 namespace muster::trainer {
@@ -46,26 +52,60 @@ int ShardsOf(const v1alpha1::TrainingJobSpec& spec) {
   return planner::LayOutRanks(spec.trainer().parallelism(), ranks).shard();
 }
 
+int64_t ElementCount(const ParameterSpec& parameter) {
+  return std::accumulate(parameter.shape.begin(), parameter.shape.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
 absl::StatusOr<planner::Precision> PrecisionOf(const v1alpha1::TrainingJobSpec& spec) {
   const v1alpha1::TrainSpec& train = spec.trainer().train();
   return planner::ParsePrecision(train.has_precision() ? train.precision() : "fp32");
+}
+
+absl::StatusOr<planner::OptimizerKind> OptimizerOf(const v1alpha1::TrainingJobSpec& spec) {
+  const v1alpha1::OptimizerSpec& optimizer = spec.trainer().optimizer();
+  return planner::ParseOptimizer(optimizer.has_name() ? optimizer.name() : "adamw",
+                                 optimizer.momentum());
 }
 
 // Returns the memory that a rank of the job needs.
 absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJobSpec& spec,
                                                      const planner::ModelShape& shape,
                                                      const TrainingOptions& training) {
-  const v1alpha1::OptimizerSpec& optimizer = spec.trainer().optimizer();
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
-  MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind,
-                          planner::ParseOptimizer(optimizer.has_name() ? optimizer.name() : "adamw",
-                                                  optimizer.momentum()));
+  MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
   const planner::MemoryEstimate whole =
       planner::EstimateMemory(shape, precision, static_cast<int32_t>(training.micro_batch),
                               static_cast<int32_t>(training.sequence), kind);
   planner::MemoryEstimate memory =
       planner::DivideMemory(whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
   if (training.deterministic) memory.gradients = whole.gradients;
+  return memory;
+}
+
+// Returns the memory that a rank needs for a model of which no more than the parameters is known.
+absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::TrainingJobSpec& spec,
+                                                           const Model& model,
+                                                           const TrainingOptions& training) {
+  MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
+  MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
+  std::set<std::string> names;
+  int64_t parameters = 0, largest = 0;
+  for (const auto& block : model.blocks) {
+    const int64_t before = parameters;
+    for (const ParameterSpec& parameter : block->parameters()) {
+      if (names.insert(parameter.name).second) parameters += ElementCount(parameter);
+    }
+    largest = std::max(largest, parameters - before);
+  }
+  const planner::MemoryEstimate whole = planner::EstimateState(parameters, precision, kind);
+  planner::MemoryEstimate memory = planner::DivideState(
+      whole, parameters, largest, spec.trainer().parallelism().zero(), ShardsOf(spec));
+  if (training.deterministic) memory.gradients = whole.gradients;
+  // The file is in memory while the first weights are taken from it, before any checkpoint.
+  memory.checkpoint_copy = std::max(memory.checkpoint_copy, whole.parameters);
+  MUSTER_LOG(INFO, "the memory for activations of a TorchScript model is not known, nor checked",
+             {"parameters", parameters}, {"other_bytes", memory.Total()});
   return memory;
 }
 
@@ -104,8 +144,29 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
   return absl::OkStatus();
 }
 
+absl::StatusOr<Model> TrainerProcess::BuildScriptModel(const v1alpha1::TrainingJobSpec& spec,
+                                                       const ProcessOptions& options,
+                                                       Files& files) {
+  const v1alpha1::ModelSpec& wanted = spec.trainer().model();
+  const TrainingOptions& training = config_.training;
+  if (training.types.compute != training.types.parameters) {
+    return absl::InvalidArgumentError(
+        "train.precision: bf16 is no precision of a model of trainer.model.torchScript, whose own "
+        "code says what it computes in which type: use fp32 or fp64");
+  }
+  MUSTER_ASSIGN_OR_RETURN(
+      vocabulary_, planner::ResolveVocabulary(wanted, static_cast<int32_t>(dataset_.vocabulary)));
+  MUSTER_ASSIGN_OR_RETURN(Model model,
+                          LoadScriptModel(files, wanted.torch_script(), training.types.parameters));
+  MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
+                          EstimateScriptRank(spec, model, training));
+  MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
+  return model;
+}
+
 absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec& spec,
-                                                 const ProcessOptions& options) {
+                                                 const ProcessOptions& options, Files& files) {
+  if (spec.trainer().model().has_torch_script()) return BuildScriptModel(spec, options, files);
   MUSTER_ASSIGN_OR_RETURN(
       const planner::ModelShape shape,
       planner::ResolveModel(spec.trainer().model(), static_cast<int32_t>(dataset_.vocabulary)));
@@ -125,6 +186,10 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
 std::unique_ptr<InitialWeights> TrainerProcess::MakeInitialWeights(Files& files,
                                                                    const Model& model) const {
   const v1alpha1::ModelSpec& spec = spec_.trainer().model();
+  if (spec.has_torch_script()) {
+    return std::make_unique<ScriptInitialWeights>(files, spec.torch_script(),
+                                                  config_.training.types.parameters);
+  }
   if (spec.uri().empty()) return nullptr;
   const char* const vocabulary =
       spec.vocabulary() > 0 ? "model.vocabulary"
@@ -176,7 +241,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   const v1alpha1::TrainingJobSpec& spec = process->spec_;
   MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
-  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options));
+  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options, files));
   process->initial_ = process->MakeInitialWeights(files, model);
   MUSTER_ASSIGN_OR_RETURN(process->state_,
                           TrainingState::Create(std::move(model), process->config_.training,

@@ -49,7 +49,9 @@ class TrainerProcess {
   absl::Status OpenData(const v1alpha1::TrainerSpec& spec, const ProcessOptions& options,
                         Files& files);
   absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
-                                   const ProcessOptions& options);
+                                   const ProcessOptions& options, Files& files);
+  absl::StatusOr<Model> BuildScriptModel(const v1alpha1::TrainingJobSpec& spec,
+                                         const ProcessOptions& options, Files& files);
   std::unique_ptr<InitialWeights> MakeInitialWeights(Files& files, const Model& model) const;
   SpecReader MakeSpecReader() const;
   ValidationData ReadValidation() const;
@@ -63,7 +65,7 @@ class TrainerProcess {
   int64_t vocabulary_ = 0;  // the model's
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<BatchFeed> feed_;
-  std::unique_ptr<InitialWeights> initial_;  // null without trainer.model.uri
+  std::unique_ptr<InitialWeights> initial_;  // null: random ones
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<RoundNetwork> network_;
   std::unique_ptr<Checkpoints> checkpoints_;

@@ -152,11 +152,11 @@ std::vector<at::Tensor> ScriptBlock::Call(const std::vector<at::Tensor>& inputs,
 void ScriptBlock::CheckOutputs(const std::vector<at::Tensor>& outputs) const {
   for (const at::Tensor& output : outputs) {
     for (size_t i = 0; i < places_.size(); ++i) {
-      TORCH_CHECK_VALUE(
-          !output.is_alias_of(places_[i].front().value().toTensor()), kScriptField,
-          ": forward returns the memory of a parameter of the unit of ", specs_[i].name,
-          ", which may be freed before the next block runs: return a clone(), or declare the "
-          "parameter in both blocks, tied");
+      TORCH_CHECK_VALUE(!output.is_alias_of(places_[i].front().value().toTensor()), kScriptField,
+                        ": forward returns memory that holds parameters, ", specs_[i].name,
+                        " among them, and may be freed before the next block runs: return a "
+                        "clone(), or declare the "
+                        "parameter in both blocks, tied");
     }
   }
 }

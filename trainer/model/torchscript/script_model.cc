@@ -53,14 +53,15 @@ absl::StatusOr<Script> Check(ScriptModule root, c10::ScalarType type) {
   return script;
 }
 
+absl::Status WithPrefix(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
 absl::StatusOr<Script> ReadScript(Files& files, const std::string& path, c10::ScalarType type) {
   absl::StatusOr<ScriptModule> root = LoadScriptModule(files, path);
-  absl::StatusOr<Script> script = root.ok() ? Check(*std::move(root), type) : root.status();
-  if (script.ok()) return script;
-  const absl::string_view why = script.status().message();
-  return absl::Status(script.status().code(),
-                      root.ok() ? absl::StrCat(kScriptField, ": ", path, ": ", why)
-                                : absl::StrCat(kScriptField, ": ", why));
+  if (!root.ok()) return root.status();
+  absl::StatusOr<Script> script = Check(*std::move(root), type);
+  return script.ok() ? std::move(script) : WithPrefix(path, script.status());
 }
 
 // Frees the file's values of the parameters, and makes the other tensors of FP32 `type`.
@@ -79,7 +80,9 @@ void Prepare(const Script& script, c10::ScalarType type) {
 }  // namespace
 
 absl::StatusOr<Model> LoadScriptModel(Files& files, const std::string& path, c10::ScalarType type) {
-  MUSTER_ASSIGN_OR_RETURN(Script script, ReadScript(files, path, type));
+  absl::StatusOr<Script> read = ReadScript(files, path, type);
+  if (!read.ok()) return WithPrefix(kScriptField, read.status());
+  Script& script = *read;
   Prepare(script, type);
   Model model;
   for (size_t b = 0; b < script.blocks.size(); ++b) {
@@ -114,9 +117,8 @@ absl::Status ScriptWeights::Take(const std::string& name, const std::vector<int6
                                  int64_t begin, at::Tensor elements) {
   const auto found = values_.find(name);
   if (found == values_.end() || found->second.sizes().vec() != shape) {
-    return absl::FailedPreconditionError(absl::StrCat(kScriptField, ": ", path_,
-                                                      ": has no parameter ", name,
-                                                      " of the shape that it had before"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, ": has no parameter ", name, " of the shape that it had before"));
   }
   const at::NoGradGuard no_graph;
   const at::Tensor flat = found->second.contiguous().view({-1});

@@ -28,7 +28,7 @@ absl::StatusOr<Model> LoadScriptModel(Files& files, const std::string& path, c10
 // The values of a file's parameters, which a run begins with. Not thread-safe.
 class ScriptWeights {
  public:
-  // Reads the file with all its tensors. Errors are as of LoadScriptModel.
+  // Reads the file with all its tensors. Errors are as of LoadScriptModel, without the field.
   static absl::StatusOr<std::unique_ptr<ScriptWeights>> Open(Files& files, const std::string& path,
                                                              c10::ScalarType type);
 

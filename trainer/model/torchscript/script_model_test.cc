@@ -197,8 +197,8 @@ TEST(ScriptWeightsTest, GivesEveryParameterOnceInParts) {
   EXPECT_TRUE(at::equal(
       part, RandomParameter({61, 32}, 1).detach().flatten().narrow(0, 100, 40).to(at::kDouble)));
   EXPECT_EQ((*weights)->Take("blocks.1.up", {96, 32}, 0, part),
-            absl::FailedPreconditionError(absl::StrCat(
-                kPrefix, "has no parameter blocks.1.up of the shape that it had before")));
+            absl::FailedPreconditionError(
+                "/models/model.pt: has no parameter blocks.1.up of the shape that it had before"));
   EXPECT_FALSE((*weights)->Take("blocks.0.table", {61, 32}, 100, part).ok());
 }
 

@@ -1,0 +1,40 @@
+#ifndef MUSTER_TRAINER_PROCESS_SCRIPT_INITIAL_WEIGHTS_H_
+#define MUSTER_TRAINER_PROCESS_SCRIPT_INITIAL_WEIGHTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
+#include "base/files.h"
+#include "trainer/engine/initial_weights.h"
+#include "trainer/model/torchscript/script_model.h"
+
+namespace muster::trainer {
+
+// The weights of a TorchScript file: a run begins with those that it was saved with. The file is in
+// memory as a whole from Open() on, and each parameter until it was filled.
+class ScriptInitialWeights final : public InitialWeights {
+ public:
+  // The parameters have `type`. `files` must outlive this.
+  ScriptInitialWeights(Files& files, std::string path, c10::ScalarType type)
+      : files_(files), path_(std::move(path)), type_(type) {}
+
+  const char* field() const override { return "trainer.model.torchScript"; }
+  absl::Status Open() override;
+  absl::Status Fill(const std::string& name, const std::vector<int64_t>& shape, int64_t begin,
+                    at::Tensor elements) override;
+
+ private:
+  Files& files_;
+  const std::string path_;
+  const c10::ScalarType type_;
+  std::unique_ptr<ScriptWeights> weights_;  // null until Open()
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_PROCESS_SCRIPT_INITIAL_WEIGHTS_H_

@@ -1,15 +1,17 @@
 // usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS]
+//        dump_run DIR PRECISION OPTIMIZER RANKS torchscript SHARD ZERO FILE
 //
 // Trains a small model of the family without dropout for 50 steps on ranks that are threads, SHARD
 // of which divide one copy of the state among themselves as stage ZERO says. The initial weights
 // are random, or those of the directory WEIGHTS, as Hugging Face keeps them. Writes what parity.py
 // needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
 // step before clipping, final weights, and their logits of the tokens after the first step's
-// sequences.
+// sequences. A model of TorchScript is the one in FILE, and has no logits.
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -36,10 +38,12 @@
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/model/torchscript/script_model.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/optim/sgd.h"
 #include "trainer/process/pretrained_initial_weights.h"
+#include "trainer/process/script_initial_weights.h"
 
 namespace muster::trainer {
 namespace {
@@ -136,6 +140,29 @@ TrainingOptions Options(const std::string& precision, const std::string& optimiz
   return options;
 }
 
+// The model that is trained, and where its first weights are.
+struct Subject {
+  planner::ModelShape shape;
+  std::string weights;  // a directory; empty: random ones
+  std::string script;   // a file of TorchScript, instead of both
+
+  Model Make(c10::ScalarType type) const {
+    return OrDie(script.empty() ? MakeModel(shape) : LoadScriptModel(FileSystem(), script, type));
+  }
+  // Loads the first weights unless they are random.
+  void Load(TrainingState& state) const {
+    std::unique_ptr<InitialWeights> initial;
+    if (!script.empty()) {
+      const auto type = state.options().types.parameters;
+      initial = std::make_unique<ScriptInitialWeights>(FileSystem(), script, type);
+    } else if (!weights.empty()) {
+      initial = std::make_unique<PretrainedInitialWeights>(FileSystem(), weights, state.model(),
+                                                           "dump_run's");
+    }
+    if (initial != nullptr) OkOrDie(LoadInitialWeights(*initial, state));
+  }
+};
+
 struct Curve {
   std::vector<double> losses, norms;
 };
@@ -174,15 +201,12 @@ void WriteGradients(const std::string& folder, int64_t step, const TrainingState
 }
 
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
-Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options,
-                const std::string& weights, const RoundGroups& groups, const std::string& folder) {
-  const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options));
+Curve TrainRank(const Subject& subject, const TrainingOptions& options, const RoundGroups& groups,
+                const std::string& folder) {
+  const auto state = OrDie(TrainingState::Create(subject.Make(options.types.parameters), options));
   if (groups.shard != nullptr) state->Divide({groups.shard->rank(), groups.shard->size()});
   state->InitializeFresh();
-  if (!weights.empty()) {
-    PretrainedInitialWeights initial(FileSystem(), weights, state->model(), "dump_run's");
-    OkOrDie(LoadInitialWeights(initial, *state));
-  }
+  subject.Load(*state);
   WriteValues(folder, "initial", groups, *state);
   for (const Unit& unit : state->units()) unit.ReleaseValues();
   GrammarFeed feed(options.micro_batch);
@@ -201,19 +225,19 @@ Curve TrainRank(const planner::ModelShape& model, const TrainingOptions& options
     curve.norms.push_back(outcome.decision.gradient_norm());
   }
   WriteValues(folder, "final", groups, *state);
-  if (!folder.empty()) WriteLogits(folder, *state);
+  if (!folder.empty() && subject.script.empty()) WriteLogits(folder, *state);
   return curve;
 }
 
 // Trains all ranks and returns the curve of rank 0.
-Curve Train(const planner::ModelShape& model, const TrainingOptions& options,
-            const std::string& weights, const MeshShape& mesh, const std::string& folder) {
+Curve Train(const Subject& subject, const TrainingOptions& options, const MeshShape& mesh,
+            const std::string& folder) {
   LocalGroups groups(mesh);
   std::vector<std::thread> others;
   for (int rank = 1; rank < mesh.size(); ++rank) {
-    others.emplace_back([&, rank] { TrainRank(model, options, weights, groups.Of(rank), ""); });
+    others.emplace_back([&, rank] { TrainRank(subject, options, groups.Of(rank), ""); });
   }
-  Curve curve = TrainRank(model, options, weights, groups.Of(0), folder);
+  Curve curve = TrainRank(subject, options, groups.Of(0), folder);
   for (std::thread& other : others) other.join();
   return curve;
 }
@@ -231,12 +255,14 @@ void WriteTokens(const std::string& folder) {
 }
 
 void WriteRun(const std::string& folder, const std::string& precision, const std::string& optimizer,
-              const planner::ModelShape& model, const TrainingOptions& o, const Curve& curve) {
+              const Subject& subject, const TrainingOptions& o, const Curve& curve) {
+  const Model model = subject.Make(o.types.parameters);
   const Json run = {{"precision", precision},
                     {"steps", kSteps},
                     {"losses", curve.losses},
                     {"gradientNorms", curve.norms},
-                    {"config", OrDie(ParseJson(OrDie(MakeModel(model)).config_json))},
+                    {"config", OrDie(ParseJson(model.config_json))},
+                    {"script", subject.script},
                     {"optimizer",
                      {{"name", optimizer},
                       {"learningRate", o.schedule.peak},
@@ -276,16 +302,22 @@ planner::ModelShape ShapeOf(const std::string& family) {
 }
 
 void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          const MeshShape& mesh, int zero, const std::string& family, const std::string& weights) {
-  const planner::ModelShape model = ShapeOf(family);
+          const MeshShape& mesh, int zero, const std::string& family, const std::string& path) {
+  Subject subject;
+  if (family == "torchscript") {
+    subject.script = path;
+  } else {
+    subject.shape = ShapeOf(family);
+    subject.weights = path;
+  }
   // The norm after its embedding makes BLOOM learn slowly at first.
-  const double learning_rate = model.family == planner::ModelFamily::kBloom ? 1e-3 : 3e-4;
+  const double learning_rate = family == "bloom" ? 1e-3 : 3e-4;
   TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   OkOrDie(FileSystem().MakeDirectories(folder));
-  const Curve curve = Train(model, options, weights, mesh, folder);
+  const Curve curve = Train(subject, options, mesh, folder);
   WriteTokens(folder);
-  WriteRun(folder, precision, optimizer, model, options, curve);
+  WriteRun(folder, precision, optimizer, subject, options, curve);
 }
 
 }  // namespace
@@ -299,7 +331,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
-        "[WEIGHTS]\n");
+        "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE\n");
     return 2;
   }
   at::set_num_threads(1);

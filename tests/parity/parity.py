@@ -3,11 +3,11 @@
 Repeats in PyTorch a run that muster's trainer dumped, from the same initial weights on the same
 tokens, and compares losses, every gradient tensor, the global norm and the final weights.
 
-DUMP_DIR holds run.json {config, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
+DUMP_DIR holds run.json {config, script, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
 tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<step>.safetensors of the
 first and the last step, before clipping, final.safetensors, and logits.safetensors with the final weights' logits of
 the tokens after the first step's sequences. config is Hugging Face's config.json: GPT-2 is compared with
-gpt2_reference.py, the other families with transformers. bf16 means matrix products in bfloat16, as
+gpt2_reference.py, the other families with transformers, and a file of TorchScript, script, with itself, without logits. bf16 means matrix products in bfloat16, as
 autocast has it.
 """
 import contextlib
@@ -85,7 +85,12 @@ def train(run, model, data, at_step):
     return losses, norms
 
 
-def make_model(config, precision):
+def make_model(run):
+    config, precision = run["config"], run["precision"]
+    if config["model_type"] == "torchscript":
+        import script_model
+
+        return script_model.ScriptModel(run["script"], precision)
     if config["model_type"] == "gpt2":
         names = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
         return reference.Gpt2(*(config[name] for name in names))
@@ -113,7 +118,7 @@ def compare(verdicts, folder):
     precision, steps = run["precision"], run["steps"]
     torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
     config = run["config"]
-    model = make_model(config, precision)
+    model = make_model(run)
     initial = reference.read_safetensors(folder / "initial.safetensors")
     model.load_state_dict(initial, strict=True)
     limits = {1: GRADIENT_LIMITS[precision][0], steps: GRADIENT_LIMITS[precision][1]}
@@ -131,7 +136,8 @@ def compare(verdicts, folder):
     final = read_dump(verdicts, folder, "final")
     if final is not None:
         compare_movement(verdicts, initial, final, model.state_dict(), MOVEMENT_LIMITS[precision], config.get("n_head"))
-        compare_logits(verdicts, folder, model, data, final, precision)
+        if not run["script"]:
+            compare_logits(verdicts, folder, model, data, final, precision)
     fall = 1 - losses[-1] / losses[0]
     verdicts.within(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)
 

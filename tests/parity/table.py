@@ -16,7 +16,7 @@ COLUMNS = {
     "logits": r"logits of the same weights",
 }
 LINE = re.compile(r"^(?:ok  |FAIL) (?P<what>.*): (?P<error>\S+) \(limit (?P<limit>\S+)\)$")
-ROW = re.compile(r"(gpt2|llama|bloom)_(fp64|fp32|bf16)_(adamw|sgd)_(\d)_ranks?(?:_(\w+))?_test")
+ROW = re.compile(r"(gpt2|llama|bloom|torchscript)_(fp64|fp32|bf16)_(adamw|sgd)_(\d)_ranks?(?:_(\w+))?_test")
 LAYOUTS = {None: "data parallel", "zero1": "ZeRO 1", "zero2": "ZeRO 2", "zero3": "ZeRO 3"}
 LAYOUTS |= {f"hybrid{stage}": f"ZeRO {stage}, two copies" for stage in "123"}
 
@@ -43,7 +43,7 @@ def main():
         sys.exit(f"{folder}: no log of a test of the matrix; run tools/test //tests/parity:all first")
     print("| model | type | optimizer | ranks | layout |", " | ".join(COLUMNS), "|")
     print("|---" * (5 + len(COLUMNS)) + "|")
-    order = {"gpt2": 0, "llama": 1, "bloom": 2, "fp64": 0, "fp32": 1, "bf16": 2}
+    order = {"gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2}
     for row in sorted(rows, key=lambda row: (order[row[0]], order[row[1]], row[3], row[4], row[2])):
         print("|", " | ".join(row), "|")
 

@@ -1,10 +1,12 @@
 #include "trainer/engine/initial_weights.h"
 
+#include "absl/cleanup/cleanup.h"
 #include "base/status_macros.h"
 
 namespace muster::trainer {
 
 absl::Status LoadInitialWeights(InitialWeights& weights, TrainingState& state) {
+  const absl::Cleanup close = [&weights] { weights.Close(); };
   MUSTER_RETURN_IF_ERROR(weights.Open());
   for (const TensorPart& part : state.ValueParts()) {
     if (part.elements.numel() == 0) continue;

@@ -25,6 +25,8 @@ class InitialWeights {
   // parameter `name`, which has `shape` as a whole. If it fails, some of them may be written.
   virtual absl::Status Fill(const std::string& name, const std::vector<int64_t>& shape,
                             int64_t begin, at::Tensor elements) = 0;
+  // Frees what Open() has read. Called after the last Fill, and when one has failed.
+  virtual void Close() {}
 };
 
 // Opens the weights and replaces what this rank holds of every parameter. The rest of the state

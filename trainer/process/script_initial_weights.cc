@@ -11,6 +11,7 @@ absl::Status ScriptInitialWeights::Open() {
 
 absl::Status ScriptInitialWeights::Fill(const std::string& name, const std::vector<int64_t>& shape,
                                         int64_t begin, at::Tensor elements) {
+  if (weights_ == nullptr) return absl::FailedPreconditionError(path_ + ": is not open");
   return weights_->Take(name, shape, begin, std::move(elements));
 }
 

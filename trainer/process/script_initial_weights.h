@@ -16,7 +16,7 @@
 namespace muster::trainer {
 
 // The weights of a TorchScript file: a run begins with those that it was saved with. The file is in
-// memory as a whole from Open() on, and each parameter until it was filled.
+// memory as a whole from Open() to Close(), less the parameters that were filled.
 class ScriptInitialWeights final : public InitialWeights {
  public:
   // The parameters have `type`. `files` must outlive this.
@@ -27,12 +27,13 @@ class ScriptInitialWeights final : public InitialWeights {
   absl::Status Open() override;
   absl::Status Fill(const std::string& name, const std::vector<int64_t>& shape, int64_t begin,
                     at::Tensor elements) override;
+  void Close() override { weights_.reset(); }
 
  private:
   Files& files_;
   const std::string path_;
   const c10::ScalarType type_;
-  std::unique_ptr<ScriptWeights> weights_;  // null until Open()
+  std::unique_ptr<ScriptWeights> weights_;  // null unless open
 };
 
 }  // namespace muster::trainer

@@ -134,8 +134,7 @@ std::vector<at::Tensor> ScriptBlock::Call(const std::vector<at::Tensor>& inputs,
   TORCH_CHECK(inputs.size() == forward_.inputs.size(), "forward takes ", forward_.inputs.size(),
               " tensors of the block before, and got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) arguments[forward_.inputs[i]] = inputs[i];
-  if (training_ != training) SetTraining(module_.module, training);
-  training_ = training;
+  SetTraining(module_.module, training);  // every time, because blocks may share modules
   const PlainExecution plain;
   const MutexLock turn(GeneratorTurn());
   SeedGenerator(context, index_);
@@ -155,8 +154,7 @@ void ScriptBlock::CheckOutputs(const std::vector<at::Tensor>& outputs) const {
       TORCH_CHECK_VALUE(!output.is_alias_of(places_[i].front().value().toTensor()), kScriptField,
                         ": forward returns memory that holds parameters, ", specs_[i].name,
                         " among them, and may be freed before the next block runs: return a "
-                        "clone(), or declare the "
-                        "parameter in both blocks, tied");
+                        "clone(), or declare the parameter in both blocks, tied");
     }
   }
 }

@@ -1,7 +1,6 @@
 #ifndef MUSTER_TRAINER_MODEL_TORCHSCRIPT_SCRIPT_BLOCK_H_
 #define MUSTER_TRAINER_MODEL_TORCHSCRIPT_SCRIPT_BLOCK_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +62,6 @@ class ScriptBlock final : public Block {
   std::vector<ParameterSpec> specs_;
   std::vector<std::vector<ScriptSlot>> places_;  // of each parameter
   std::vector<ScriptSlot> watched_;              // every slot but `training`
-  std::optional<bool> training_;                 // as it was set last
   bool contents_checked_ = false;
   bool sum_checked_ = false;
 };

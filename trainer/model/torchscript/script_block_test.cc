@@ -169,6 +169,26 @@ TEST(ScriptBlockTest, ALossThatIsAMeanIsRefused) {
   EXPECT_EQ(WhyNot("return (self.w * (labels.flatten() != -100)).sum()"), "");
 }
 
+TEST(ScriptBlockTest, AModuleThatBlocksShareTrainsInBoth) {
+  const auto dropout =
+      MakeScript("def forward(self, x):\n    return torch.dropout(x, 0.5, self.training)\n", {});
+  auto first = MakeScript("", {{"w", at::ones({8}).requires_grad_(true)}});
+  first.register_module("dropout", dropout);
+  first.define("def forward(self, tokens):\n    return self.dropout.forward(self.w)\n");
+  auto last = MakeScript("", {});
+  last.register_module("dropout", dropout);
+  last.define(
+      "def forward(self, x, labels):\n"
+      "    return (self.dropout.forward(x) * (labels.flatten() != -100)).sum()\n");
+  Model model = Load(MakeScriptList({first, last}));
+  model.blocks[0]->Bind({at::ones({8}).requires_grad_(true)});
+  const at::Tensor dropped = model.blocks[0]->Forward({}, Context()).tensors[0];
+  EXPECT_FALSE(at::equal(dropped, at::ones({8})));
+  // The first pass with a loss evaluates besides.
+  model.blocks[1]->Forward({dropped.detach().requires_grad_(true)}, Context());
+  EXPECT_TRUE(at::equal(model.blocks[0]->Forward({}, Context()).tensors[0], dropped));
+}
+
 TEST(ScriptBlockTest, AParameterThatIsReturnedIsRefused) {
   const auto first = MakeScript("def forward(self, tokens):\n    return self.w.view(4, 2)\n",
                                 {{"w", at::ones({8}).requires_grad_(true)}});

@@ -1,6 +1,12 @@
 #!/usr/bin/env bash
-# usage: parity_test.sh PRECISION OPTIMIZER RANKS FAMILY SHARD -- repeats a run of muster's trainer in PyTorch and compares the two.
+# usage: parity_test.sh FAMILY PRECISION OPTIMIZER:RANKS:SHARD:ZERO... -- repeats runs of muster's trainer in PyTorch and
+# compares the two.
 set -euo pipefail
-dump="$TEST_TMPDIR/dump"
-tests/parity/dump_run "$dump" "$@"
-exec tests/parity/with_reference.sh tests/parity/parity.py "$dump"
+family="$1" precision="$2"
+dumps=()
+for row in "${@:3}"; do
+  IFS=: read -r optimizer ranks shard zero <<<"$row"
+  dumps+=("$TEST_TMPDIR/$row")
+  tests/parity/dump_run "${dumps[-1]}" "$precision" "$optimizer" "$ranks" "$family" "$shard" "$zero"
+done
+exec tests/parity/with_reference.sh tests/parity/parity.py "${dumps[@]}"

@@ -93,4 +93,5 @@ def main():
             )
 
 
-main()
+if __name__ == "__main__":
+    main()

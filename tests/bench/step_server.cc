@@ -2,25 +2,32 @@
 //
 // muster's side of the step benchmark: for each line on stdin, runs one training step of the engine
 // on random tokens and prints its duration in seconds. Ranks find each other through the file
-// STORE.endpoint.
+// STORE.endpoint. If the configuration says countMemory, a line "memory" is answered with the bytes
+// of the state and the peak of all tensors' since the first step, and with what the planner
+// expects.
 
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "ATen/Parallel.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "planner/model_presets.h"
 #include "planner/model_shape.h"
+#include "tests/bench/counting_allocator.h"
 #include "tests/bench/random_feed.h"
 #include "trainer/comm/gloo_communicator.h"
+#include "trainer/comm/mesh_shape.h"
 #include "trainer/comm/round_store.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
@@ -44,11 +51,11 @@ T OrDie(absl::StatusOr<T> value) {
 
 void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
-// The groups of a round whose ranks divide one copy of the state, or none.
+// The groups of a round in which so many neighbouring ranks divide one copy of the state.
 class Groups {
  public:
   // Rank 0 serves the store and writes its endpoint to a file.
-  Groups(int rank, int world, bool divided, const std::string& store_file) {
+  Groups(int rank, int world, int shards, const std::string& store_file) {
     const std::string file = store_file + ".endpoint";
     if (rank == 0 && world > 1) {
       store_ = OrDie(StartRoundStore());
@@ -57,13 +64,22 @@ class Groups {
     while (world > 1 && !Exists(FileSystem(), file)) poll(nullptr, 0, 5);
     const std::string store = world > 1 ? OrDie(ReadFile(FileSystem(), file)) : "";
     world_ = Connect({.rank = rank, .size = world, .tag = "bench", .store = store});
-    if (!divided) return;
-    shard_ = Connect({.rank = rank, .size = world, .tag = "bench-shard", .store = store});
-    replicas_ = Connect({.rank = 0, .size = 1, .tag = "bench-replicas"});
+    if (shards == 1) return;
+    const MeshShape mesh{.data = world / shards, .shard = shards};
+    shard_ = Join("shard", mesh.Group(rank, {MeshAxis::kShard}), rank, store);
+    replicas_ = Join("replicas", mesh.Group(rank, {MeshAxis::kData}), rank, store);
   }
   RoundGroups get() const { return {world_.get(), shard_.get(), replicas_.get()}; }
 
  private:
+  static std::unique_ptr<Communicator> Join(const std::string& name, const std::vector<int>& ranks,
+                                            int rank, const std::string& store) {
+    const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
+    return Connect({.rank = static_cast<int>(place),
+                    .size = static_cast<int>(ranks.size()),
+                    .tag = absl::StrCat("bench-", name, "-", ranks.front()),
+                    .store = ranks.size() > 1 ? store : ""});
+  }
   static std::unique_ptr<Communicator> Connect(const GlooOptions& options) {
     return OrDie(MakeGlooCommunicator(options));
   }
@@ -72,8 +88,7 @@ class Groups {
   std::unique_ptr<Communicator> world_, shard_, replicas_;
 };
 
-void Serve(const Json& config, int rank, int world, const std::string& store) {
-  const Json& shape = config.at("shape");
+planner::ModelShape ShapeOf(const Json& shape) {
   planner::ModelShape model;
   model.layers = shape.at("layers");
   model.heads = shape.at("heads");
@@ -81,6 +96,10 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   model.positions = shape.at("positions");
   model.vocabulary = shape.at("vocabulary");
   model.dropout = 0;
+  return model;
+}
+
+TrainingOptions OptionsOf(const Json& config, int zero) {
   TrainingOptions options;
   options.seed = 1;
   options.sequence = config.at("sequence");
@@ -88,20 +107,65 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   options.micro_batches = config.at("globalBatch").get<int64_t>() / options.micro_batch;
   options.optimizer.make = &MakeAdamW;
   options.schedule = {.rate = &ConstantRate, .peak = 3e-4};
-  const int zero = config.value("zero", 0);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
-  const Shard shard = zero > 0 ? Shard{rank, world} : Shard{};
+  return options;
+}
+
+Json Memory(const planner::ModelShape& model, const TrainingOptions& options, int zero,
+            const TrainingState& state, const CountingAllocator& counted) {
+  int64_t values = 0, gradients = 0, optimizer = 0;
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    const Unit& unit = state.units()[u];
+    const auto bytes = [](const at::Tensor& tensor) {
+      return static_cast<int64_t>(tensor.nbytes());
+    };
+    values += bytes(unit.divides_values() ? unit.held().values : unit.values());
+    gradients += bytes(unit.divides_gradients() ? unit.held().gradients : unit.gradients());
+    for (const at::Tensor& each : state.optimizer().state(static_cast<int>(u))) {
+      optimizer += bytes(each);
+    }
+  }
+  const planner::MemoryEstimate whole = planner::EstimateMemory(
+      planner::CompleteShape(model), planner::Precision::kFp32,
+      static_cast<int32_t>(options.micro_batch), static_cast<int32_t>(options.sequence),
+      planner::OptimizerKind::kAdamW);
+  const planner::MemoryEstimate expected =
+      planner::DivideMemory(whole, planner::CompleteShape(model), zero, state.shard().count);
+  return {{"values", values},
+          {"gradients", gradients},
+          {"optimizer", optimizer},
+          {"peak", counted.peak()},
+          {"expected",
+           {{"values", expected.parameters},
+            {"gradients", expected.gradients},
+            {"optimizer", expected.optimizer}}}};
+}
+
+void Serve(const Json& config, int rank, int world, const std::string& store) {
+  CountingAllocator* const counted =
+      config.value("countMemory", false) ? &CountingAllocator::Install() : nullptr;
+  const planner::ModelShape model = ShapeOf(config.at("shape"));
+  const int zero = config.value("zero", 0);
+  const TrainingOptions options = OptionsOf(config, zero);
+  const int shards = zero > 0 ? config.value("shards", world) : 1;
+  const Shard shard{rank % shards, shards};
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, shard));
   state->InitializeFresh();
   RandomFeed feed(options, model.vocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
-  const Groups groups(rank, world, !shard.whole(), store);
+  const Groups groups(rank, world, shards, store);
   OkOrDie(engine.BeginAlone(groups.get()));
   std::printf("ready\n");
   std::fflush(stdout);
+  if (counted != nullptr) counted->ResetPeak();
   for (std::string line; std::getline(std::cin, line);) {
+    if (line == "memory" && counted != nullptr) {
+      std::printf("%s\n", Memory(model, options, zero, *state, *counted).dump().c_str());
+      std::fflush(stdout);
+      continue;
+    }
     const auto start = std::chrono::steady_clock::now();
     OrDie(engine.Step({}));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -1,12 +1,12 @@
 // usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS]
 //        dump_run DIR PRECISION OPTIMIZER RANKS torchscript SHARD ZERO FILE
 //
-// Trains a small model of the family without dropout for 50 steps on ranks that are threads, SHARD
-// of which divide one copy of the state among themselves as stage ZERO says. The initial weights
-// are random, or those of the directory WEIGHTS, as Hugging Face keeps them. Writes what parity.py
-// needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
-// step before clipping, final weights, and their logits of the tokens after the first step's
-// sequences. A model of TorchScript is the one in FILE, and has no logits.
+// Trains the toy of the family on ranks that are threads, SHARD of which divide one copy of the
+// state among themselves as stage ZERO says. The initial weights are random, or those of the
+// directory WEIGHTS, as Hugging Face keeps them. Writes what parity.py needs to repeat it:
+// run.json, initial weights, every token, the gradients of the first and last step before clipping,
+// final weights, and their logits of the tokens after the first step's sequences. A model of
+// TorchScript is the one in FILE, and has no logits.
 
 #include <atomic>
 #include <cstdio>
@@ -28,6 +28,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
+#include "tests/parity/toy_run.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
@@ -39,50 +40,11 @@
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/torchscript/script_model.h"
-#include "trainer/optim/adamw.h"
-#include "trainer/optim/schedule.h"
-#include "trainer/optim/sgd.h"
 #include "trainer/process/pretrained_initial_weights.h"
 #include "trainer/process/script_initial_weights.h"
 
 namespace muster::trainer {
 namespace {
-
-constexpr int64_t kSteps = 50, kVocabulary = 96, kBatch = 4, kSequence = 32;
-
-// A feed of sentences from a small seeded grammar, so that there is something to learn and no two
-// steps are alike. A step has the same kBatch sentences however many micro-batches they are cut
-// into. Their ends have no labels, so that ranks have unequal numbers of valid tokens.
-class GrammarFeed final : public BatchFeed {
- public:
-  explicit GrammarFeed(int64_t rows) : rows_(rows) {}
-
-  absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) override {
-    MicroBatch batch{.tokens = at::empty({rows_, kSequence}, at::kLong),
-                     .labels = at::empty({rows_, kSequence}, at::kLong)};
-    for (int64_t row = 0; row < rows_; ++row) {
-      batch.samples.push_back(place.consumed + place.micro_batch * rows_ + row);
-      uint64_t state = static_cast<uint64_t>(batch.samples.back()) * 0x9E3779B97F4A7C15u + 1;
-      int64_t token = static_cast<int64_t>(state % kVocabulary);
-      for (int64_t i = 0; i < kSequence; ++i) {
-        batch.tokens.mutable_data_ptr<int64_t>()[row * kSequence + i] = token;
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const auto choice = static_cast<int64_t>((state >> 60) % 3);
-        token = (token * 7 + 11 + choice * choice) % kVocabulary;
-        const bool valid = i < kSequence - batch.samples.back() * 7 % 20;
-        batch.labels.mutable_data_ptr<int64_t>()[row * kSequence + i] =
-            valid ? token : kIgnoredLabel;
-      }
-    }
-    return batch;
-  }
-  absl::StatusOr<MicroBatch> Validation(int64_t index) override {
-    return Training({.consumed = index * kBatch});
-  }
-
- private:
-  const int64_t rows_;
-};
 
 template <typename T>
 T OrDie(absl::StatusOr<T> value) {
@@ -116,30 +78,6 @@ std::string Named(const std::string& folder, const std::string& file) {
   return JoinPath(folder, file + ".safetensors");
 }
 
-// One rank runs a step as one micro-batch; several ranks share one micro-batch per sentence.
-TrainingOptions Options(const std::string& precision, const std::string& optimizer, int ranks,
-                        double learning_rate) {
-  TrainingOptions options;
-  const auto type = precision == "fp64" ? at::kDouble : at::kFloat;
-  options.types = {type, precision == "bf16" ? at::kBFloat16 : type};
-  options.seed = 3;
-  options.sequence = kSequence;
-  options.micro_batches = ranks == 1 ? 1 : kBatch;
-  options.micro_batch = kBatch / options.micro_batches;
-  options.optimizer.make = &MakeAdamW;
-  options.schedule = {.rate = &CosineRate,
-                      .peak = optimizer == "sgd" ? 0.1 : learning_rate,
-                      .warmup_steps = 5,
-                      .steps = kSteps,
-                      .final_fraction = 0.1};
-  if (optimizer == "sgd") {
-    options.optimizer.make = &MakeSgd;
-    options.optimizer.momentum = 0.9;
-    options.optimizer.weight_decay = 0;
-  }
-  return options;
-}
-
 // The model that is trained, and where its first weights are.
 struct Subject {
   planner::ModelShape shape;
@@ -167,15 +105,15 @@ struct Curve {
   std::vector<double> losses, norms;
 };
 
-// Writes the logits, [kBatch, kVocabulary], of the tokens after the first step's sequences.
+// Writes the logits, [kToyBatch, kToyVocabulary], of the tokens after the first step's sequences.
 void WriteLogits(const std::string& folder, const TrainingState& state) {
   const at::NoGradGuard no_gradients;
-  GrammarFeed feed(kBatch);
+  GrammarFeed feed(kToyBatch);
   MicroBatchContext context;
   context.training = false;
   context.compute_type = state.options().types.parameters;
   context.tokens = OrDie(feed.Training({})).tokens;
-  context.positions = at::arange(kSequence, at::TensorOptions().dtype(at::kLong));
+  context.positions = at::arange(kToySequence, at::TensorOptions().dtype(at::kLong));
   std::vector<at::Tensor> x;
   for (const auto& block : state.model().blocks) x = block->Forward(std::move(x), context).tensors;
   Write(Named(folder, "logits"), {{"logits", x[0]}});
@@ -191,8 +129,8 @@ void WriteValues(const std::string& folder, const std::string& file, const Round
 // Writes the gradients of the mean loss over a step's valid tokens.
 void WriteGradients(const std::string& folder, int64_t step, const TrainingState& state) {
   if (folder.empty()) return;
-  GrammarFeed feed(kBatch);
-  const MicroBatch batch = OrDie(feed.Training({.consumed = (step - 1) * kBatch}));
+  GrammarFeed feed(kToyBatch);
+  const MicroBatch batch = OrDie(feed.Training({.consumed = (step - 1) * kToyBatch}));
   const double to_mean = static_cast<double>(state.options().nominal_tokens()) /
                          static_cast<double>(CountValid(batch.labels));
   std::vector<NamedTensor> gradients = state.Gradients();
@@ -215,8 +153,8 @@ Curve TrainRank(const Subject& subject, const TrainingOptions& options, const Ro
   Engine engine(*state, feed, timer, interrupt);
   OkOrDie(engine.BeginAlone(groups));
   Curve curve;
-  for (int64_t step = 1; step <= kSteps; ++step) {
-    if (step == 1 || step == kSteps) {
+  for (int64_t step = 1; step <= kToySteps; ++step) {
+    if (step == 1 || step == kToySteps) {
       OkOrDie(engine.ComputeGradients());
       WriteGradients(folder, step, *state);
     }
@@ -243,99 +181,81 @@ Curve Train(const Subject& subject, const TrainingOptions& options, const MeshSh
 }
 
 void WriteTokens(const std::string& folder) {
-  GrammarFeed feed(kBatch);
-  at::Tensor tokens = at::empty({kSteps, kBatch, kSequence}, at::kLong);
-  at::Tensor labels = at::empty({kSteps, kBatch, kSequence}, at::kLong);
-  for (int64_t step = 1; step <= kSteps; ++step) {
-    const MicroBatch batch = OrDie(feed.Training({.consumed = (step - 1) * kBatch}));
+  GrammarFeed feed(kToyBatch);
+  at::Tensor tokens = at::empty({kToySteps, kToyBatch, kToySequence}, at::kLong);
+  at::Tensor labels = at::empty({kToySteps, kToyBatch, kToySequence}, at::kLong);
+  for (int64_t step = 1; step <= kToySteps; ++step) {
+    const MicroBatch batch = OrDie(feed.Training({.consumed = (step - 1) * kToyBatch}));
     tokens.select(0, step - 1).copy_(batch.tokens);
     labels.select(0, step - 1).copy_(batch.labels);
   }
   Write(Named(folder, "tokens"), {{"tokens", tokens}, {"labels", labels}});
 }
 
-void WriteRun(const std::string& folder, const std::string& precision, const std::string& optimizer,
-              const Subject& subject, const TrainingOptions& o, const Curve& curve) {
+void WriteRun(const std::string& folder, const ToyRun& run, const Subject& subject,
+              const TrainingOptions& o, const Curve& curve) {
   const Model model = subject.Make(o.types.parameters);
-  const Json run = {{"precision", precision},
-                    {"steps", kSteps},
-                    {"losses", curve.losses},
-                    {"gradientNorms", curve.norms},
-                    {"config", OrDie(ParseJson(model.config_json))},
-                    {"script", subject.script},
-                    {"optimizer",
-                     {{"name", optimizer},
-                      {"learningRate", o.schedule.peak},
-                      {"schedule", "cosine"},
-                      {"warmupSteps", o.schedule.warmup_steps},
-                      {"finalFraction", o.schedule.final_fraction},
-                      {"beta1", o.optimizer.beta1},
-                      {"beta2", o.optimizer.beta2},
-                      {"epsilon", o.optimizer.epsilon},
-                      {"weightDecay", o.optimizer.weight_decay},
-                      {"momentum", o.optimizer.momentum},
-                      {"clipNorm", o.clip_norm}}}};
-  OkOrDie(WriteFileAtomically(FileSystem(), JoinPath(folder, "run.json"), run.dump()));
+  const Json json = {{"precision", run.precision},
+                     {"steps", kToySteps},
+                     {"losses", curve.losses},
+                     {"gradientNorms", curve.norms},
+                     {"config", OrDie(ParseJson(model.config_json))},
+                     {"script", subject.script},
+                     {"optimizer",
+                      {{"name", run.optimizer},
+                       {"learningRate", o.schedule.peak},
+                       {"schedule", "cosine"},
+                       {"warmupSteps", o.schedule.warmup_steps},
+                       {"finalFraction", o.schedule.final_fraction},
+                       {"beta1", o.optimizer.beta1},
+                       {"beta2", o.optimizer.beta2},
+                       {"epsilon", o.optimizer.epsilon},
+                       {"weightDecay", o.optimizer.weight_decay},
+                       {"momentum", o.optimizer.momentum},
+                       {"clipNorm", o.clip_norm}}}};
+  OkOrDie(WriteFileAtomically(FileSystem(), JoinPath(folder, "run.json"), json.dump()));
 }
 
-planner::ModelShape ShapeOf(const std::string& family) {
-  planner::ModelShape model{.family = OrDie(planner::ParseModelFamily(family)),
-                            .layers = 3,
-                            .heads = 4,
-                            .width = 128,
-                            .positions = 64,
-                            .vocabulary = kVocabulary};
-  // A number of heads that is no power of two has slopes of two kinds.
-  if (model.family == planner::ModelFamily::kBloom) {
-    model.heads = 6;
-    model.width = 96;
-  }
-  // The sequence is so long that frequencies of all three kinds occur.
-  if (model.family == planner::ModelFamily::kLlama) {
-    model.key_value_heads = 2;
-    model.feed_forward_width = 192;
-    model.tied_head = false;
-    model.rope_scaling = {
-        .kind = planner::RopeScaling::Kind::kLlama3, .factor = 4, .original_positions = 32};
-  }
-  return model;
-}
-
-void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          const MeshShape& mesh, int zero, const std::string& family, const std::string& path) {
-  Subject subject;
-  if (family == "torchscript") {
-    subject.script = path;
-  } else {
-    subject.shape = ShapeOf(family);
-    subject.weights = path;
-  }
-  // The norm after its embedding makes BLOOM learn slowly at first.
-  const double learning_rate = family == "bloom" ? 1e-3 : 3e-4;
-  TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
+// One rank runs a step as one micro-batch; several ranks share one micro-batch per sentence.
+void Dump(const std::string& folder, const ToyRun& run, const MeshShape& mesh, int zero,
+          const Subject& subject) {
+  TrainingOptions options = ToyOptions(run, mesh.size() == 1 ? 1 : kToyBatch);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   OkOrDie(FileSystem().MakeDirectories(folder));
   const Curve curve = Train(subject, options, mesh, folder);
   WriteTokens(folder);
-  WriteRun(folder, precision, optimizer, subject, options, curve);
+  WriteRun(folder, run, subject, options, curve);
 }
 
 }  // namespace
 }  // namespace muster::trainer
+
+int Usage() {
+  std::fprintf(stderr,
+               "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
+               "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE\n");
+  return 2;
+}
 
 int main(int argc, char** argv) {
   int ranks = 0, shard = 0, zero = 0;
   if (argc < 8 || argc > 9 || !absl::SimpleAtoi(argv[4], &ranks) ||
       !absl::SimpleAtoi(argv[6], &shard) || !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 ||
       shard < 1 || ranks % shard != 0 || zero < 0 || zero > 3) {
-    std::fprintf(
-        stderr,
-        "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
-        "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE\n");
-    return 2;
+    return Usage();
   }
   at::set_num_threads(1);
-  muster::trainer::Dump(argv[1], argv[2], argv[3], {.data = ranks / shard, .shard = shard}, zero,
-                        argv[5], argc == 9 ? argv[8] : "");
+  const std::string path = argc == 9 ? argv[8] : "";
+  muster::trainer::ToyRun run{.precision = argv[2], .optimizer = argv[3]};
+  muster::trainer::Subject subject;
+  if (std::string(argv[5]) == "torchscript") {
+    subject.script = path;
+  } else {
+    const auto family = muster::planner::ParseModelFamily(argv[5]);
+    if (!family.ok()) return Usage();
+    run.family = *family;
+    subject = {.shape = muster::trainer::ToyShape(*family), .weights = path};
+  }
+  muster::trainer::Dump(argv[1], run, {.data = ranks / shard, .shard = shard}, zero, subject);
   return 0;
 }

@@ -1,6 +1,6 @@
-"""usage: parity.py DUMP_DIR
+"""usage: parity.py DUMP_DIR...
 
-Repeats in PyTorch a run that muster's trainer dumped, from the same initial weights on the same
+Repeats in PyTorch runs that muster's trainer dumped, all of one precision, from the same initial weights on the same
 tokens, and compares losses, every gradient tensor, the global norm and the final weights.
 
 DUMP_DIR holds run.json {config, script, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
@@ -145,7 +145,9 @@ def compare(verdicts, folder):
 def main():
     torch.set_num_threads(1)
     verdicts = comparison.Verdicts()
-    compare(verdicts, pathlib.Path(sys.argv[1]))
+    for folder in sys.argv[1:]:
+        print("row", pathlib.Path(folder).name)
+        compare(verdicts, pathlib.Path(folder))
     sys.exit(1 if verdicts.failed else 0)
 
 

@@ -24,7 +24,7 @@ LIMIT = 1e-5  # of the loss, relative
 
 def config_of(family):
     if family == "gpt2":
-        return transformers.GPT2Config(n_layer=3, n_head=4, n_embd=128, n_positions=64, vocab_size=96)
+        return transformers.GPT2Config(n_layer=3, n_head=4, n_embd=64, n_positions=64, vocab_size=96)
     if family == "bloom":
         return transformers.BloomConfig(n_layer=3, n_head=6, hidden_size=96, vocab_size=96)
     rope = {
@@ -38,8 +38,8 @@ def config_of(family):
         num_hidden_layers=3,
         num_attention_heads=4,
         num_key_value_heads=2,
-        hidden_size=128,
-        intermediate_size=192,
+        hidden_size=64,
+        intermediate_size=160,
         max_position_embeddings=64,
         vocab_size=96,
         rms_norm_eps=1e-5,

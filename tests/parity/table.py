@@ -1,50 +1,84 @@
 """usage: table.py TESTLOGS
 
-Prints the parity matrix as a table of Markdown, from the logs of the last run of its tests: in each row the relative
-errors against the reference, and the limit of each.
+Prints the parity matrix as a table of Markdown, from the logs of the last run of its tests: one rank, and some layouts,
+against PyTorch (tests/parity), and the layouts against one rank (tests/parity/matrix). A cell is the worst relative
+error; where the limit is a multiple of one rank's distance, it is the distance as such a multiple.
 """
+import json
 import pathlib
 import re
 import sys
 
+BF16_FACTOR = 1.5
+# The columns, and what they are called in the lines of parity.py and of matrix.cc. Several are one cell: the worst.
 COLUMNS = {
-    "loss": r"loss of every step to \d+",
-    "gradients, step 1": r"gradients of step 1,",
-    "gradients, last step": r"gradients of step (?!1,)\d+,",
-    "norm": r"gradient norm of every step to \d+",
-    "change of the weights": r"final weights less initial ones",
-    "logits": r"logits of the same weights",
+    "loss, step 1": (r"loss of step 1,", ["loss, step 1"]),
+    "loss": (r"loss of every step to \d+", ["loss, 20 steps"]),
+    "gradients, step 1": (r"gradients of step 1,", ["gradients, step 1"]),
+    "gradients, last step": (r"gradients of step (?!1,)\d+,", ["gradients, step 20"]),
+    "norm": (r"gradient norm of every step to \d+", ["norm, 20 steps"]),
+    "change of the weights": (r"final weights less initial ones", ["weights, step 20"]),
+    "logits": (r"logits of the same weights", []),
+    "a rank lost": (None, ["rank lost, loss", "rank lost, norm"]),
+    "loaded by others": (None, ["loaded, loss", "loaded, norm", "loaded, weights"]),
 }
 LINE = re.compile(r"^(?:ok  |FAIL) (?P<what>.*): (?P<error>\S+) \(limit (?P<limit>\S+)\)$")
-ROW = re.compile(r"(gpt2|llama|bloom|torchscript)_(fp64|fp32|bf16)_(adamw|sgd)_(\d)_ranks?(?:_(\w+))?_test")
-LAYOUTS = {None: "data parallel", "zero1": "ZeRO 1", "zero2": "ZeRO 2", "zero3": "ZeRO 3"}
-LAYOUTS |= {f"hybrid{stage}": f"ZeRO {stage}, two copies" for stage in "123"}
+TEST = re.compile(r"(gpt2|llama|bloom|torchscript)_(fp64|fp32|bf16)_test")
+LAYOUT = {"0": "data parallel", "1": "ZeRO 1", "2": "ZeRO 2", "3": "ZeRO 3"}
 
 
-def cells(log):
-    """The cells of one test's row; a comparison that is missing in the log is "-"."""
-    found = [match for match in map(LINE.match, log.splitlines()) if match]
-    row = []
-    for pattern in COLUMNS.values():
-        match = next((line for line in found if re.match(pattern, line["what"])), None)
-        row.append(f"{float(match['error']):.0e} ({float(match['limit']):.0e})" if match else "-")
-    return row
+def against_pytorch(log, family, precision):
+    """The rows of one test's log: a line `row OPTIMIZER:RANKS:SHARD:ZERO`, then its comparisons."""
+    rows = []
+    for line in log.splitlines():
+        if line.startswith("row "):
+            optimizer, ranks, shard, zero = line.split()[1].split(":")
+            copies = " x 2 copies" if 1 < int(shard) < int(ranks) else ""
+            layout = "one rank" if ranks == "1" else f"{LAYOUT[zero]}{copies}, {ranks} ranks, 12 micro-batches"
+            rows.append(["PyTorch", family, precision, optimizer, layout] + ["-"] * len(COLUMNS))
+        found = LINE.match(line)
+        for i, (pattern, _) in enumerate(COLUMNS.values()):
+            if found and pattern and re.match(pattern, found["what"]):
+                rows[-1][5 + i] = f"{float(found['error']):.0e}"
+    return rows
+
+
+def cell(figures, names, precision):
+    found = [figures[name] for name in names if name in figures]
+    if not found:
+        return "-"
+    if precision == "bf16":
+        return f"{max(f['error'] / f['limit'] for f in found) * BF16_FACTOR:.2f} x"
+    return f"{max(f['error'] for f in found):.0e}"
+
+
+def against_one_rank(log):
+    rows = []
+    for line in log.splitlines():
+        if not line.startswith("{"):
+            continue
+        row = json.loads(line)
+        figures = row.get("figures", {})
+        cells = [cell(figures, names, row["precision"]) for _, names in COLUMNS.values()]
+        rows.append(["one rank", row["family"], row["precision"], row["optimizer"], row["row"], *cells])
+    return rows
 
 
 def main():
     folder = pathlib.Path(sys.argv[1]) / "tests" / "parity"
     rows = []
     for log in sorted(folder.glob("*/test.log")):
-        name = ROW.fullmatch(log.parent.name)
+        name = TEST.fullmatch(log.parent.name)
         if name:
-            family, precision, optimizer, ranks, layout = name.groups()
-            rows.append([family, precision, optimizer, ranks, LAYOUTS[layout], *cells(log.read_text())])
+            rows += against_pytorch(log.read_text(), *name.groups())
+    for log in sorted(folder.glob("matrix/*_pairwise_test/test.log")):
+        rows += against_one_rank(log.read_text())
     if not rows:
-        sys.exit(f"{folder}: no log of a test of the matrix; run tools/test //tests/parity:all first")
-    print("| model | type | optimizer | ranks | layout |", " | ".join(COLUMNS), "|")
+        sys.exit(f"{folder}: no log of a test of the matrix; run tools/test //tests/parity/... first")
+    print("| against | model | type | optimizer | layout |", " | ".join(COLUMNS), "|")
     print("|---" * (5 + len(COLUMNS)) + "|")
-    order = {"gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2}
-    for row in sorted(rows, key=lambda row: (order[row[0]], order[row[1]], row[3], row[4], row[2])):
+    order = {"PyTorch": 0, "one rank": 1, "gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2}
+    for row in sorted(rows, key=lambda row: (order[row[0]], order[row[1]], order[row[2]])):
         print("|", " | ".join(row), "|")
 
 

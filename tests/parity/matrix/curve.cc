@@ -1,0 +1,110 @@
+#include "tests/parity/matrix/curve.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/rejoin.h"
+#include "trainer/engine/testing/local_groups.h"
+#include "trainer/model/families/model_factory.h"
+
+namespace muster::trainer {
+namespace {
+
+// Gathers the values, which all ranks of the shard group do, and copies them.
+absl::StatusOr<Tensors> CopyValues(const RoundGroups& groups, const ToyRun& run,
+                                   TrainingState& state) {
+  if (groups.shard != nullptr) MUSTER_RETURN_IF_ERROR(GatherValues(*groups.shard, state));
+  Tensors copy = CopyOf(state.Parameters(), run);
+  for (const Unit& unit : state.units()) unit.ReleaseValues();
+  return copy;
+}
+
+absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t steps, int rank,
+                                const RoundGroups& groups) {
+  TrainingOptions options = ToyOptions(run, row.micro_batches);
+  options.divided = row.divided();
+  MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
+  MUSTER_ASSIGN_OR_RETURN(const auto state, TrainingState::Create(std::move(model), options));
+  state->Divide(ShardOf(row.mesh(), rank));
+  state->InitializeFresh();
+  Curve curve;
+  MUSTER_ASSIGN_OR_RETURN(curve.initial, CopyValues(groups, run, *state));
+  GrammarFeed feed(options.micro_batch);
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  const std::atomic<bool> interrupt = false;
+  Engine engine(*state, feed, timer, interrupt);
+  MUSTER_RETURN_IF_ERROR(engine.BeginAlone(groups));
+  for (int64_t step = 1; step <= steps; ++step) {
+    if (step == 1 || step == kComparedSteps) {
+      MUSTER_RETURN_IF_ERROR(engine.ComputeGradients());
+      (step == 1 ? curve.first_gradients : curve.gradients) = CopyOf(state->Gradients(), run);
+    }
+    MUSTER_ASSIGN_OR_RETURN(const StepOutcome outcome, engine.Step({}));
+    curve.losses.push_back(outcome.decision.loss());
+    curve.norms.push_back(outcome.decision.gradient_norm());
+    if (step != kComparedSteps && step != steps) continue;
+    MUSTER_ASSIGN_OR_RETURN(curve.last_weights, CopyValues(groups, run, *state));
+    if (step == kComparedSteps) curve.weights = curve.last_weights;
+  }
+  return curve;
+}
+
+// Returns a copy of a tensor, with zeros for the biases of attention's keys.
+at::Tensor WithoutKeyBias(const std::string& name, const at::Tensor& tensor, int64_t heads) {
+  if (absl::EndsWith(name, "attn.c_attn.bias")) {
+    const int64_t third = tensor.numel() / 3;
+    at::Tensor rest = tensor.detach().clone();
+    rest.narrow(0, third, third).zero_();
+    return rest;
+  }
+  if (absl::EndsWith(name, "self_attention.query_key_value.bias")) {
+    at::Tensor rest = tensor.detach().clone();
+    rest.view({heads, 3, -1}).select(1, 1).zero_();
+    return rest;
+  }
+  return tensor.detach().clone();
+}
+
+}  // namespace
+
+Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run) {
+  const int64_t heads = ToyShape(run.family).heads;
+  Tensors copy;
+  for (const NamedTensor& named : tensors) {
+    copy[named.name] = WithoutKeyBias(named.name, named.tensor, heads);
+  }
+  return copy;
+}
+
+absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps) {
+  const MeshShape mesh = row.mesh();
+  LocalGroups groups(mesh);
+  std::vector<absl::StatusOr<Curve>> curves(static_cast<size_t>(mesh.size()),
+                                            absl::UnknownError("not trained"));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      const RoundGroups of_rank = groups.Of(rank);
+      auto& curve = curves[static_cast<size_t>(rank)];
+      curve = TrainRank(run, row, steps, rank, of_rank);
+      if (curve.ok()) return;
+      for (Communicator* group : {of_rank.world, of_rank.shard, of_rank.replicas}) {
+        if (group != nullptr) group->Abort("a rank failed");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& curve : curves) {
+    if (!curve.ok() && !absl::IsUnavailable(curve.status())) return curve.status();
+  }
+  return curves[0];
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,70 @@
+#include "tests/parity/matrix/rows.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "tests/parity/matrix/pairwise.h"
+
+namespace muster::trainer {
+namespace {
+
+struct Layout {
+  int zero = 0;
+  bool copies = false;
+};
+
+// The axes. Two copies that are divided take four ranks.
+constexpr Layout kLayouts[] = {{0}, {1}, {2}, {3}, {1, true}, {2, true}, {3, true}};
+constexpr int kRanks[] = {2, 3, 4};
+// The micro-batches of a step, by place in kRanks: one for each rank, the same number for each, and
+// more for some ranks than for others. Each divides kToyBatch.
+constexpr int kMicroBatches[][3] = {{2, 3, 4}, {4, 6, 12}, {3, 4, 6}};
+constexpr const char* kPrecisions[] = {"fp64", "fp32", "bf16"};
+constexpr const char* kOptimizers[] = {"adamw", "sgd"};
+
+MatrixRow RowOf(const Combination& combination) {
+  const auto value = [&](size_t axis) { return static_cast<size_t>(combination[axis]); };
+  const Layout& layout = kLayouts[value(0)];
+  return {.zero = layout.zero,
+          .copies = layout.copies,
+          .ranks = kRanks[value(1)],
+          .micro_batches = kMicroBatches[value(2)][value(1)],
+          .precision = kPrecisions[value(3)],
+          .optimizer = kOptimizers[value(4)]};
+}
+
+}  // namespace
+
+MeshShape MatrixRow::mesh() const {
+  if (zero == 0) return {.data = ranks};
+  return copies ? MeshShape{.data = 2, .shard = ranks / 2} : MeshShape{.shard = ranks};
+}
+
+v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_zero(zero);
+  if (copies) spec.set_shard(mesh().shard);
+  return spec;
+}
+
+std::string MatrixRow::name() const {
+  const std::string layout = zero == 0 ? "data parallel" : absl::StrCat("ZeRO ", zero);
+  return absl::StrCat(layout, copies ? " x 2 copies" : "", ", ", ranks, " ranks, ", micro_batches,
+                      " micro-batches");
+}
+
+std::vector<MatrixRow> MatrixRows(bool pairwise) {
+  const std::vector<int> sizes = {std::size(kLayouts), std::size(kRanks), std::size(kMicroBatches),
+                                  std::size(kPrecisions), std::size(kOptimizers)};
+  const std::vector<Combination> product = Product(sizes, [](const Combination& combination) {
+    const MatrixRow row = RowOf(combination);
+    return !row.copies || row.ranks == 4;
+  });
+  std::vector<MatrixRow> rows;
+  for (const Combination& chosen : pairwise ? PairwiseCover(product) : product) {
+    rows.push_back(RowOf(chosen));
+  }
+  return rows;
+}
+
+}  // namespace muster::trainer

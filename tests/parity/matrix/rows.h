@@ -1,0 +1,38 @@
+#ifndef MUSTER_TESTS_PARITY_MATRIX_ROWS_H_
+#define MUSTER_TESTS_PARITY_MATRIX_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/muster/v1alpha1/training_job.pb.h"
+#include "trainer/comm/mesh_shape.h"
+#include "trainer/parallel/unit.h"
+
+namespace muster::trainer {
+
+// A way to divide a run's state and work among ranks: one row of the parity matrix. Pure.
+struct MatrixRow {
+  int zero = 0;  // the stage of ZeRO
+  bool copies =
+      false;  // two copies of the state: gradients are added up in each, then between them
+  int ranks = 1;
+  int64_t micro_batches = 1;  // of a step
+  std::string precision = "fp64";
+  std::string optimizer = "adamw";
+
+  MeshShape mesh() const;
+  Division divided() const { return {.values = zero >= 3, .gradients = zero >= 2}; }
+  // Returns the fields of a spec that lead to this layout.
+  v1alpha1::ParallelismSpec parallelism() const;
+  // Returns the layout, e.g. "ZeRO 2, 3 ranks, 4 micro-batches".
+  std::string name() const;
+};
+
+// Returns every row, or, if `pairwise`, so many that every two values of two axes (layout, ranks,
+// micro-batches per rank, precision, optimizer) meet in one.
+std::vector<MatrixRow> MatrixRows(bool pairwise);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TESTS_PARITY_MATRIX_ROWS_H_

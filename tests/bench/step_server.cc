@@ -92,7 +92,7 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   const Shard shard = zero > 0 ? Shard{rank, world} : Shard{};
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, shard));
-  state->InitializeFresh();
+  OkOrDie(state->InitializeFresh());
   RandomFeed feed(options, model.vocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;

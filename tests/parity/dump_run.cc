@@ -1,9 +1,10 @@
-// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS]
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS] [--offload=SCRATCH]
 //        dump_run DIR PRECISION OPTIMIZER RANKS torchscript SHARD ZERO FILE
 //
 // Trains a small model of the family without dropout for 50 steps on ranks that are threads, SHARD
 // of which divide one copy of the state among themselves as stage ZERO says. The initial weights
-// are random, or those of the directory WEIGHTS, as Hugging Face keeps them. Writes what parity.py
+// are random, or those of the directory WEIGHTS, as Hugging Face keeps them. The optimizer's state,
+// and under ZeRO 3 the weights, rest in files in SCRATCH, if it is given. Writes what parity.py
 // needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
 // step before clipping, final weights, and their logits of the tokens after the first step's
 // sequences. A model of TorchScript is the one in FILE, and has no logits.
@@ -22,13 +23,16 @@
 #include "ATen/core/grad_mode.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/empty.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/initial_weights.h"
@@ -39,6 +43,7 @@
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/torchscript/script_model.h"
+#include "trainer/offload/directory_state_files.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/optim/sgd.h"
@@ -184,7 +189,10 @@ void WriteLogits(const std::string& folder, const TrainingState& state) {
 // Writes the values, which all ranks of the shard group gather for it.
 void WriteValues(const std::string& folder, const std::string& file, const RoundGroups& groups,
                  TrainingState& state) {
-  if (groups.shard != nullptr) OkOrDie(GatherValues(*groups.shard, state));
+  const auto alone = MakeLocalCommunicators({});
+  if (groups.shard != nullptr || state.divides_values()) {
+    OkOrDie(GatherValues(groups.shard == nullptr ? *alone[0] : *groups.shard, state));
+  }
   if (!folder.empty()) Write(Named(folder, file), state.Parameters());
 }
 
@@ -203,9 +211,13 @@ void WriteGradients(const std::string& folder, int64_t step, const TrainingState
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
 Curve TrainRank(const Subject& subject, const TrainingOptions& options, const RoundGroups& groups,
                 const std::string& folder) {
-  const auto state = OrDie(TrainingState::Create(subject.Make(options.types.parameters), options));
-  if (groups.shard != nullptr) state->Divide({groups.shard->rank(), groups.shard->size()});
-  state->InitializeFresh();
+  DirectoryStateFiles files(FileSystem());
+  const auto state =
+      OrDie(TrainingState::Create(subject.Make(options.types.parameters), options, {}, &files));
+  if (groups.shard != nullptr) {
+    OkOrDie(state->Divide({groups.shard->rank(), groups.shard->size()}));
+  }
+  OkOrDie(state->InitializeFresh());
   subject.Load(*state);
   WriteValues(folder, "initial", groups, *state);
   for (const Unit& unit : state->units()) unit.ReleaseValues();
@@ -302,7 +314,8 @@ planner::ModelShape ShapeOf(const std::string& family) {
 }
 
 void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
-          const MeshShape& mesh, int zero, const std::string& family, const std::string& path) {
+          const MeshShape& mesh, int zero, const std::string& family, const std::string& path,
+          const std::string& scratch) {
   Subject subject;
   if (family == "torchscript") {
     subject.script = path;
@@ -314,6 +327,9 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
   const double learning_rate = family == "bloom" ? 1e-3 : 3e-4;
   TrainingOptions options = Options(precision, optimizer, mesh.size(), learning_rate);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
+  if (!scratch.empty()) {
+    options.offload = {.optimizer = true, .weights = zero >= 3, .directory = scratch};
+  }
   OkOrDie(FileSystem().MakeDirectories(folder));
   const Curve curve = Train(subject, options, mesh, folder);
   WriteTokens(folder);
@@ -324,18 +340,21 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
 }  // namespace muster::trainer
 
 int main(int argc, char** argv) {
+  constexpr absl::string_view kOffload = "--offload=";
   int ranks = 0, shard = 0, zero = 0;
+  std::string scratch;
+  if (absl::StartsWith(argv[argc - 1], kOffload)) scratch = argv[--argc] + kOffload.size();
   if (argc < 8 || argc > 9 || !absl::SimpleAtoi(argv[4], &ranks) ||
       !absl::SimpleAtoi(argv[6], &shard) || !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 ||
       shard < 1 || ranks % shard != 0 || zero < 0 || zero > 3) {
     std::fprintf(
         stderr,
         "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
-        "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE\n");
+        "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE [--offload=SCRATCH]\n");
     return 2;
   }
   at::set_num_threads(1);
   muster::trainer::Dump(argv[1], argv[2], argv[3], {.data = ranks / shard, .shard = shard}, zero,
-                        argv[5], argc == 9 ? argv[8] : "");
+                        argv[5], argc == 9 ? argv[8] : "", scratch);
   return 0;
 }

@@ -60,6 +60,10 @@ void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
     spec.mutable_trainer()->mutable_model()->set_torch_script(
         Absolute(spec.trainer().model().torch_script()));
   }
+  if (spec.trainer().parallelism().offload().has_directory()) {
+    auto& offload = *spec.mutable_trainer()->mutable_parallelism()->mutable_offload();
+    offload.set_directory(Absolute(offload.directory()));
+  }
   auto& data = *spec.mutable_trainer()->mutable_data();
   if (data.has_uri()) data.set_uri(Absolute(data.uri()));
   if (data.tokenizer().has_uri()) {

@@ -287,9 +287,9 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
 }
 
 MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape, int zero,
-                            int shards) {
-  if (zero == 0 || shards <= 1) return whole;
-  const auto share = [&](int64_t bytes) { return (bytes + shards - 1) / shards; };
+                            int shards, const OffloadedParts& offloaded) {
+  const bool divides = zero > 0 && shards > 1;
+  const auto share = [&](int64_t bytes) { return divides ? (bytes + shards - 1) / shards : bytes; };
   const int64_t p = ParameterCount(shape), embedding = int64_t{shape.vocabulary} * shape.width;
   const int64_t blocks = p - embedding * (shape.tied_head ? 1 : 2);
   const int64_t block = (blocks + shape.layers - 1) / shape.layers;
@@ -303,15 +303,21 @@ MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape
   memory.optimizer = share(whole.optimizer);
   memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
   // Two exchanges are under way at once, each with a buffer of its unit's size.
-  memory.gradients += whole_units(whole.gradients, 1, 1);
-  if (zero >= 2) {
+  if (divides) memory.gradients += whole_units(whole.gradients, 1, 1);
+  if (divides && zero >= 2) {
     // A block's gradient is computed meanwhile.
     memory.gradients = share(whole.gradients) + whole_units(whole.gradients, 2, 5);
   }
-  if (zero >= 3) {
-    // One block runs while the next is gathered, perhaps through a buffer.
-    memory.parameters = share(whole.parameters) + whole_units(whole.parameters, 2, 4);
+  // One block runs while the next is gathered, perhaps through a buffer.
+  const int64_t in_use = whole_units(whole.parameters, 2, 4);
+  if (divides && zero >= 3) {
+    memory.parameters = share(whole.parameters) + in_use;
     memory.checkpoint_copy = share(whole.checkpoint_copy);
+  }
+  if (offloaded.weights) memory.parameters = std::min(share(whole.parameters), in_use) + in_use;
+  // Memory that a unit has used is kept for the next one of its size.
+  if (offloaded.optimizer) {
+    memory.optimizer = std::min(memory.optimizer, whole_units(whole.optimizer, 1, 1));
   }
   return memory;
 }

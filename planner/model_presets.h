@@ -67,11 +67,18 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
 // activations and logits.
 MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer);
 
+// The parts of a rank's state that rest in files while they are not in use. Weights need stage 3.
+struct OffloadedParts {
+  bool optimizer = false;
+  bool weights = false;
+};
+
 // Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
 // (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients
-// and values the rank also has those of the blocks that are in use as a whole.
+// and values the rank also has those of the blocks that are in use as a whole. What it offloads is
+// in memory for the units in use only; the copy that a checkpoint is written from has all of it.
 MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape, int zero,
-                            int shards);
+                            int shards, const OffloadedParts& offloaded = {});
 // The same for a model of so many parameters, of which the unit with most has `largest_unit`.
 MemoryEstimate DivideState(const MemoryEstimate& whole, int64_t parameters, int64_t largest_unit,
                            int zero, int shards);

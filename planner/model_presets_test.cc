@@ -260,5 +260,25 @@ TEST(DivideMemoryTest, AModelOfUnknownShapeIsDividedByItsLargestUnit) {
   EXPECT_EQ(three.checkpoint_copy, 300'000);
 }
 
+TEST(DivideMemoryTest, OffloadedStateCountsForTheUnitsInUseOnly) {
+  const ModelShape shape = CompleteShape(
+      {.layers = 24, .heads = 16, .width = 1024, .positions = 1024, .vocabulary = 50'304});
+  const MemoryEstimate whole =
+      EstimateMemory(shape, Precision::kFp32, 1, 1024, OptimizerKind::kAdamW);
+  const MemoryEstimate optimizer = DivideMemory(whole, shape, 0, 1, {.optimizer = true});
+  EXPECT_GT(optimizer.optimizer, 0);
+  EXPECT_LT(optimizer.optimizer, whole.optimizer / 5);
+  EXPECT_EQ(optimizer.Total(), whole.Total() - whole.optimizer + optimizer.optimizer)
+      << "a checkpoint is copied in memory all the same";
+  const MemoryEstimate alone = DivideMemory(whole, shape, 3, 1, {.weights = true});
+  EXPECT_LT(alone.parameters, whole.parameters);
+  EXPECT_EQ(alone.optimizer, whole.optimizer);
+  const MemoryEstimate both =
+      DivideMemory(whole, shape, 3, 64, {.optimizer = true, .weights = true});
+  EXPECT_EQ(both.optimizer, DivideMemory(whole, shape, 3, 64).optimizer)
+      << "a share may be less than a unit";
+  EXPECT_LE(both.Total(), DivideMemory(whole, shape, 3, 64).Total());
+}
+
 }  // namespace
 }  // namespace muster::planner

@@ -88,7 +88,7 @@ class Rank {
         feed_(options_, c.model.vocabulary),
         store_(FileSystem(), Clock::Real(), directory, 2,
                {.job = "bench", .vocabulary = c.model.vocabulary}, reports_, writer_core) {
-    state_->InitializeFresh();
+    OkOrDie(state_->InitializeFresh());
     communicator_ = OrDie(MakeGlooCommunicator({.rank = 0, .size = 1, .tag = "bench"}));
     OkOrDie(engine_->BeginAlone(*communicator_));
   }

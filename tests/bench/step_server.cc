@@ -150,7 +150,7 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   const int shards = zero > 0 ? config.value("shards", world) : 1;
   const Shard shard{rank % shards, shards};
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, shard));
-  state->InitializeFresh();
+  OkOrDie(state->InitializeFresh());
   RandomFeed feed(options, model.vocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;

@@ -40,10 +40,9 @@ class SignDescent final : public Optimizer {
   explicit SignDescent(std::vector<OptimizerUnit> units) : units_(std::move(units)) {}
 
   void Configure(const OptimizerOptions&) override {}
-  void Apply(int64_t, double learning_rate) override {
-    for (const OptimizerUnit& unit : units_) {
-      unit.values.add_(at::sign(unit.gradients), -learning_rate);
-    }
+  void Apply(int unit, int64_t, double learning_rate) override {
+    const OptimizerUnit& applied = units_[static_cast<size_t>(unit)];
+    applied.values.add_(at::sign(applied.gradients), -learning_rate);
   }
   const std::vector<std::string>& state_names() const override { return no_names_; }
   std::vector<at::Tensor> state(int) const override { return {}; }
@@ -117,7 +116,7 @@ class OwnPartsTest : public testing::Test {
         PhaseTimer timer(Clock::Real(), Phase::kOther);
         auto state = TrainingState::Create(MakeBigrams(), options, ShardOf(mesh, r));
         ASSERT_TRUE(state.ok()) << state.status();
-        (*state)->InitializeFresh();
+        EXPECT_TRUE((*state)->InitializeFresh().ok());
         SyntheticFeed feed(options, kVocabulary);
         Engine engine(**state, feed, timer, interrupt);
         ASSERT_TRUE(engine.BeginAlone(groups.Of(r)).ok());

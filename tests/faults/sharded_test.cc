@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -97,13 +98,16 @@ TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid
 }
 
 // Kills one of four ranks in two copies of two shards, and expects that the job goes on in place.
-void ExpectAnotherCopyServes(const std::string& name, const char* zero, size_t victim) {
-  auto run = StartUntilStep(25, name,
-                            {.steps = kSteps,
-                             .save_every = kSteps,
-                             .min_workers = 4,
-                             .workers = 4,
-                             .parallelism = absl::StrCat("{zero: ", zero, ", shard: 2}")});
+// `more` is what the spec says of parallelism besides.
+void ExpectAnotherCopyServes(const std::string& name, const char* zero, size_t victim,
+                             const std::string& more = "") {
+  auto run =
+      StartUntilStep(25, name,
+                     {.steps = kSteps,
+                      .save_every = kSteps,
+                      .min_workers = 4,
+                      .workers = 4,
+                      .parallelism = absl::StrCat("{zero: ", zero, ", shard: 2", more, "}")});
   const std::vector<pid_t> trainers = run->Trainers();
   ASSERT_EQ(trainers.size(), 4u) << run->Output();
   kill(trainers[victim], SIGKILL);
@@ -119,6 +123,18 @@ TEST(ShardedTest, ASliceThatAnotherCopyHoldsIsSentAndNoStepIsLost) {
 // Ranks that divide the weights, too, have no whole copy of them between steps.
 TEST(ShardedTest, DividedWeightsGoOnFromAnotherCopy) {
   ExpectAnotherCopyServes("divided-weights", "3", 2);
+}
+
+// The killed rank leaves nothing on the disk either.
+TEST(ShardedTest, StateThatRestsInFilesGoesOnFromAnotherCopyAndLeavesNoFile) {
+  const char* root = std::getenv("TEST_TMPDIR");
+  const std::string scratch = absl::StrCat(root == nullptr ? "/tmp" : root, "/offload");
+  ExpectAnotherCopyServes(
+      "offloaded", "3", 1,
+      absl::StrCat(", offload: {optimizer: Disk, weights: Disk, directory: ", scratch, "}"));
+  const auto left = FileSystem().List(scratch);
+  ASSERT_TRUE(left.ok()) << left.status();
+  EXPECT_TRUE(left->empty()) << left->front().name;
 }
 
 }  // namespace

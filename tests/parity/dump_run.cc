@@ -1,9 +1,10 @@
-// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS]
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS] [--offload=SCRATCH]
 //        dump_run DIR PRECISION OPTIMIZER RANKS torchscript SHARD ZERO FILE
 //
 // Trains the toy of the family on ranks that are threads, SHARD of which divide one copy of the
 // state among themselves as stage ZERO says. The initial weights are random, or those of the
-// directory WEIGHTS, as Hugging Face keeps them. Writes what parity.py needs to repeat it:
+// directory WEIGHTS, as Hugging Face keeps them. The optimizer's state, and under ZeRO 3 the
+// weights, rest in files in SCRATCH, if it is given. Writes what parity.py needs to repeat it:
 // run.json, initial weights, every token, the gradients of the first and last step before clipping,
 // final weights, and their logits of the tokens after the first step's sequences. A model of
 // TorchScript is the one in FILE, and has no logits.
@@ -22,14 +23,17 @@
 #include "ATen/core/grad_mode.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/empty.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
 #include "tests/parity/toy_run.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/initial_weights.h"
@@ -40,6 +44,7 @@
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/torchscript/script_model.h"
+#include "trainer/offload/directory_state_files.h"
 #include "trainer/process/pretrained_initial_weights.h"
 #include "trainer/process/script_initial_weights.h"
 
@@ -122,7 +127,10 @@ void WriteLogits(const std::string& folder, const TrainingState& state) {
 // Writes the values, which all ranks of the shard group gather for it.
 void WriteValues(const std::string& folder, const std::string& file, const RoundGroups& groups,
                  TrainingState& state) {
-  if (groups.shard != nullptr) OkOrDie(GatherValues(*groups.shard, state));
+  const auto alone = MakeLocalCommunicators({});
+  if (groups.shard != nullptr || state.divides_values()) {
+    OkOrDie(GatherValues(groups.shard == nullptr ? *alone[0] : *groups.shard, state));
+  }
   if (!folder.empty()) Write(Named(folder, file), state.Parameters());
 }
 
@@ -141,9 +149,13 @@ void WriteGradients(const std::string& folder, int64_t step, const TrainingState
 // Trains one rank. With a non-empty folder it also writes weights and gradients there.
 Curve TrainRank(const Subject& subject, const TrainingOptions& options, const RoundGroups& groups,
                 const std::string& folder) {
-  const auto state = OrDie(TrainingState::Create(subject.Make(options.types.parameters), options));
-  if (groups.shard != nullptr) state->Divide({groups.shard->rank(), groups.shard->size()});
-  state->InitializeFresh();
+  DirectoryStateFiles files(FileSystem());
+  const auto state =
+      OrDie(TrainingState::Create(subject.Make(options.types.parameters), options, {}, &files));
+  if (groups.shard != nullptr) {
+    OkOrDie(state->Divide({groups.shard->rank(), groups.shard->size()}));
+  }
+  OkOrDie(state->InitializeFresh());
   subject.Load(*state);
   WriteValues(folder, "initial", groups, *state);
   for (const Unit& unit : state->units()) unit.ReleaseValues();
@@ -218,9 +230,12 @@ void WriteRun(const std::string& folder, const ToyRun& run, const Subject& subje
 
 // One rank runs a step as one micro-batch; several ranks share one micro-batch per sentence.
 void Dump(const std::string& folder, const ToyRun& run, const MeshShape& mesh, int zero,
-          const Subject& subject) {
+          const Subject& subject, const std::string& scratch) {
   TrainingOptions options = ToyOptions(run, mesh.size() == 1 ? 1 : kToyBatch);
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
+  if (!scratch.empty()) {
+    options.offload = {.optimizer = true, .weights = zero >= 3, .directory = scratch};
+  }
   OkOrDie(FileSystem().MakeDirectories(folder));
   const Curve curve = Train(subject, options, mesh, folder);
   WriteTokens(folder);
@@ -233,12 +248,15 @@ void Dump(const std::string& folder, const ToyRun& run, const MeshShape& mesh, i
 int Usage() {
   std::fprintf(stderr,
                "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
-               "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE\n");
+               "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE [--offload=SCRATCH]\n");
   return 2;
 }
 
 int main(int argc, char** argv) {
+  constexpr absl::string_view kOffload = "--offload=";
   int ranks = 0, shard = 0, zero = 0;
+  std::string scratch;
+  if (absl::StartsWith(argv[argc - 1], kOffload)) scratch = argv[--argc] + kOffload.size();
   if (argc < 8 || argc > 9 || !absl::SimpleAtoi(argv[4], &ranks) ||
       !absl::SimpleAtoi(argv[6], &shard) || !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 ||
       shard < 1 || ranks % shard != 0 || zero < 0 || zero > 3) {
@@ -256,6 +274,7 @@ int main(int argc, char** argv) {
     run.family = *family;
     subject = {.shape = muster::trainer::ToyShape(*family), .weights = path};
   }
-  muster::trainer::Dump(argv[1], run, {.data = ranks / shard, .shard = shard}, zero, subject);
+  muster::trainer::Dump(argv[1], run, {.data = ranks / shard, .shard = shard}, zero, subject,
+                        scratch);
   return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: parity_test.sh FAMILY PRECISION OPTIMIZER:RANKS:SHARD:ZERO... -- repeats runs of muster's trainer in PyTorch and
-# compares the two. The family torchscript is the model of the example.
+# usage: parity_test.sh FAMILY PRECISION OPTIMIZER:RANKS:SHARD:ZERO[:offload]... -- repeats runs of muster's trainer in
+# PyTorch and compares the two. The family torchscript is the model of the example.
 set -euo pipefail
 family="$1" precision="$2"
 model=()
@@ -10,8 +10,11 @@ if [ "$family" = torchscript ]; then
 fi
 dumps=()
 for row in "${@:3}"; do
-  IFS=: read -r optimizer ranks shard zero <<<"$row"
+  IFS=: read -r optimizer ranks shard zero offload <<<"$row"
   dumps+=("$TEST_TMPDIR/$row")
-  tests/parity/dump_run "${dumps[-1]}" "$precision" "$optimizer" "$ranks" "$family" "$shard" "$zero" "${model[@]}"
+  scratch=()
+  [ -z "$offload" ] || scratch=("--offload=$TEST_TMPDIR/scratch")
+  tests/parity/dump_run "${dumps[-1]}" "$precision" "$optimizer" "$ranks" "$family" "$shard" "$zero" "${model[@]}" \
+    "${scratch[@]}"
 done
 exec tests/parity/with_reference.sh tests/parity/parity.py "${dumps[@]}"

@@ -28,13 +28,14 @@ LAYOUT = {"0": "data parallel", "1": "ZeRO 1", "2": "ZeRO 2", "3": "ZeRO 3"}
 
 
 def against_pytorch(log, family, precision):
-    """The rows of one test's log: a line `row OPTIMIZER:RANKS:SHARD:ZERO`, then its comparisons."""
+    """The rows of one test's log: a line `row OPTIMIZER:RANKS:SHARD:ZERO[:offload]`, then its comparisons."""
     rows = []
     for line in log.splitlines():
         if line.startswith("row "):
-            optimizer, ranks, shard, zero = line.split()[1].split(":")
+            optimizer, ranks, shard, zero, *offload = line.split()[1].split(":")
             copies = " x 2 copies" if 1 < int(shard) < int(ranks) else ""
             layout = "one rank" if ranks == "1" else f"{LAYOUT[zero]}{copies}, {ranks} ranks, 12 micro-batches"
+            layout += ", offload" if offload else ""
             rows.append(["PyTorch", family, precision, optimizer, layout] + ["-"] * len(COLUMNS))
         found = LINE.match(line)
         for i, (pattern, _) in enumerate(COLUMNS.values()):

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace muster::trainer {
@@ -29,9 +30,9 @@ absl::Status CheckSnapshot(const Snapshot& snapshot) {
     const std::optional<uint64_t> whole = ElementCount(tensor.shape);
     const uint64_t count = tensor.count == 0 ? whole.value_or(0) : tensor.count;
     if (!whole.has_value() || tensor.begin > *whole || count > *whole - tensor.begin ||
-        tensor.bytes.size() != count * ElementBytes(tensor.type)) {
+        tensor.size() != count * ElementBytes(tensor.type)) {
       return absl::InvalidArgumentError(absl::StrCat("checkpoint: ", tensor.name, ": has ",
-                                                     tensor.bytes.size(),
+                                                     tensor.size(),
                                                      " bytes, which is not the size of its part"));
     }
   }
@@ -40,16 +41,23 @@ absl::Status CheckSnapshot(const Snapshot& snapshot) {
 
 size_t CopyBytes(std::span<const SnapshotTensor> tensors) {
   size_t total = 0;
-  for (const SnapshotTensor& tensor : tensors) total += Aligned(tensor.bytes.size());
+  for (const SnapshotTensor& tensor : tensors) total += Aligned(tensor.size());
   return total;
 }
 
-void CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory) {
+absl::Status CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory) {
   for (SnapshotTensor& tensor : tensors) {
-    if (!tensor.bytes.empty()) std::memcpy(memory, tensor.bytes.data(), tensor.bytes.size());
-    tensor.bytes = {memory, tensor.bytes.size()};
-    memory += Aligned(tensor.bytes.size());
+    const size_t size = tensor.size();
+    if (tensor.read != nullptr) {
+      MUSTER_RETURN_IF_ERROR(tensor.read({memory, size}));
+      tensor.read = nullptr;
+    } else if (size > 0) {
+      std::memcpy(memory, tensor.bytes.data(), size);
+    }
+    tensor.bytes = {memory, size};
+    memory += Aligned(size);
   }
+  return absl::OkStatus();
 }
 
 std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers) {

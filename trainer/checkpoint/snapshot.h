@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -16,16 +17,22 @@ namespace muster::trainer {
 
 enum class TensorGroup { kModel, kOptimizer };
 
-// A tensor, or the part of it that this writer saves. `bytes` is read during Begin only.
+// A tensor, or the part of it that this writer saves. It is read during Begin only.
 struct SnapshotTensor {
   std::string name;
   TensorGroup group = TensorGroup::kModel;
   DataType type = DataType::kF32;
   std::vector<int64_t> shape;  // of the whole tensor
+  // The elements in memory, or, if they are elsewhere, the way to copy them from there and the
+  // number of their bytes.
   std::span<const std::byte> bytes;
-  // The elements of the whole tensor that `bytes` holds; count 0: all of them.
+  std::function<absl::Status(std::span<std::byte> into)> read = nullptr;
+  size_t read_bytes = 0;
+  // The elements of the whole tensor that are saved; count 0: all of them.
   uint64_t begin = 0;
   uint64_t count = 0;
+
+  size_t size() const { return read == nullptr ? bytes.size() : read_bytes; }
 };
 
 struct Snapshot {
@@ -46,8 +53,9 @@ absl::Status CheckSnapshot(const Snapshot& snapshot);
 
 // Returns the bytes that a copy of the tensors takes.
 size_t CopyBytes(std::span<const SnapshotTensor> tensors);
-// Copies the tensors to `memory`, of CopyBytes(), one after the other, and points them there.
-void CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory);
+// Copies the tensors to `memory`, of CopyBytes(), one after the other, and points them there. Fails
+// as the reading of one of them does.
+absl::Status CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory);
 
 // Returns, for each tensor, the one of `writers` that saves it whole: balanced by bytes, the same
 // on every rank.

@@ -123,8 +123,7 @@ absl::Status CheckpointWriter::Copy(const Snapshot& snapshot, Job& job) const {
   job.partial =
       JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
   MUSTER_RETURN_IF_ERROR(job.memory.Reserve(CopyBytes(snapshot.tensors)));
-  CopyTensors(job.snapshot.tensors, job.memory.data());
-  return absl::OkStatus();
+  return CopyTensors(job.snapshot.tensors, job.memory.data());
 }
 
 bool CheckpointWriter::busy() const {

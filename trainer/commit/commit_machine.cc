@@ -259,6 +259,13 @@ absl::Status CommitMachine::EndApply() {
   return absl::OkStatus();
 }
 
+absl::Status CommitMachine::AbandonApply() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kApplying, "abandon an update"));
+  DropSealed();
+  state_ = State::kHolding;
+  return absl::OkStatus();
+}
+
 void CommitMachine::DropSealed() {
   sealed_.reset();
   prepared_ = false;

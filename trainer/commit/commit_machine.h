@@ -53,7 +53,8 @@ struct RestorePlan {
 //
 // Prepare leads from every state but kApplying (finish first: Apply is local) to kHolding, and
 // keeps the weights' version, sealed gradients, and decisions. Lose() leads there from kApplying
-// and kRestoring too, without any usable weights.
+// and kRestoring too, without any usable weights; AbandonApply() from kApplying, with the weights
+// of before, and without sealed gradients.
 //
 // Invariants: the version in Position() is that of whole weights; sealed gradients were computed
 // from exactly those weights; decisions are of this rank's own history, at most one step ahead of
@@ -120,9 +121,13 @@ class CommitMachine {
   absl::Status ConfirmSent();
   // Takes what the ranks confirmed; refused if it is of another round or version.
   absl::Status Confirm(const v1alpha1::StepDecision& decision);
-  // Nothing may fail between these two. The decision to carry out is decisions()[0].
+  // Nothing may fail between these two, unless the weights stay as they are until the second. The
+  // decision to carry out is decisions()[0].
   absl::Status BeginApply();
   absl::Status EndApply();
+  // Call in place of EndApply when the update failed and the weights are as before. The gradients
+  // are spent.
+  absl::Status AbandonApply();
 
   // Call when the sealed gradients can no longer be applied, because this rank holds another slice.
   void DropSealed();

@@ -21,6 +21,7 @@
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/round_mark.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
 namespace {
@@ -36,40 +37,49 @@ std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-// Returns what this rank holds of tensors of one group, which may be nothing of some.
-std::vector<SnapshotTensor> TensorsOfParts(const std::vector<TensorPart>& parts,
-                                           TensorGroup group) {
+// Returns what this rank holds of some tensors, which may be nothing of some. What rests elsewhere
+// is read from there when it is saved.
+std::vector<SnapshotTensor> TensorsOfParts(const TrainingState& state,
+                                           std::vector<TensorPart> parts) {
   std::vector<SnapshotTensor> out;
-  for (const TensorPart& part : parts) {
+  for (TensorPart& part : parts) {
     const int64_t count = part.elements.numel();
     const bool whole = count == c10::multiply_integers(part.shape);
-    out.push_back({.name = part.name,
-                   .group = group,
-                   .type = TypeOf(part.elements),
-                   .shape = part.shape,
-                   .bytes = BytesOf(part.elements),
-                   .begin = static_cast<uint64_t>(part.begin),
-                   .count = whole ? 0 : static_cast<uint64_t>(count)});
+    SnapshotTensor& tensor = out.emplace_back();
+    tensor.name = part.name;
+    tensor.group = part.of_optimizer ? TensorGroup::kOptimizer : TensorGroup::kModel;
+    tensor.type = TypeOf(part.elements);
+    tensor.shape = part.shape;
+    tensor.begin = static_cast<uint64_t>(part.begin);
+    tensor.count = whole ? 0 : static_cast<uint64_t>(count);
+    if (count == 0 || HasMemory(part.elements)) {
+      tensor.bytes = BytesOf(part.elements);
+      continue;
+    }
+    tensor.read_bytes = part.elements.nbytes();
+    tensor.read = [&state, part = std::move(part)](std::span<std::byte> into) {
+      return state.ReadPart(part, into);
+    };
   }
   return out;
 }
 
 std::vector<SnapshotTensor> ModelTensors(const TrainingState& state) {
-  return TensorsOfParts(state.ValueParts(), TensorGroup::kModel);
+  return TensorsOfParts(state, state.ValueParts());
 }
 
 std::vector<SnapshotTensor> OptimizerTensors(const TrainingState& state) {
-  return TensorsOfParts(state.OptimizerParts(), TensorGroup::kOptimizer);
+  return TensorsOfParts(state, state.OptimizerParts());
 }
 
 // Shares the tensors among `writers` that all have them, and appends those of `writer`.
 void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers,
                std::vector<SnapshotTensor>& out) {
   std::vector<uint64_t> sizes;
-  for (const SnapshotTensor& tensor : tensors) sizes.push_back(tensor.bytes.size());
+  for (const SnapshotTensor& tensor : tensors) sizes.push_back(tensor.size());
   const std::vector<int> owners = AssignWriters(sizes, writers);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (owners[i] == writer && !tensors[i].bytes.empty()) out.push_back(std::move(tensors[i]));
+    if (owners[i] == writer && tensors[i].size() > 0) out.push_back(std::move(tensors[i]));
   }
 }
 
@@ -324,13 +334,16 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
         "resuming within tolerance, not bitwise: the checkpoint was saved under other settings",
         {"saved", DumpJson(run.random)}, {"here", DumpJson(DeterminismRecord(state.options()))});
   }
-  for (const auto& tensors : {ModelTensors(state), OptimizerTensors(state)}) {
-    for (const SnapshotTensor& tensor : tensors) {
-      auto* into = const_cast<std::byte*>(tensor.bytes.data());  // the state's own memory
-      MUSTER_RETURN_IF_ERROR(reader->ReadPart(tensor.name, tensor.type, tensor.shape, tensor.begin,
-                                              {into, tensor.bytes.size()}));
+  for (const auto& parts : {state.ValueParts(), state.OptimizerParts()}) {
+    for (const TensorPart& part : parts) {
+      MUSTER_RETURN_IF_ERROR(state.FillPart(part, [&](const at::Tensor& elements) {
+        auto* into = static_cast<std::byte*>(elements.mutable_data_ptr());
+        return reader->ReadPart(part.name, TypeOf(elements), part.shape,
+                                static_cast<uint64_t>(part.begin), {into, elements.nbytes()});
+      }));
     }
   }
+  state.EndFill();
   v1alpha1::Version version;
   version.set_step(run.step);
   version.set_attempt(run.attempt);

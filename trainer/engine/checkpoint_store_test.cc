@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ATen/ops/arange.h"
-#include "ATen/ops/equal.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -16,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/offload/memory_state_files.h"
 #include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
@@ -29,8 +29,9 @@ constexpr char kHistory[] = "00000000000000aa";
 
 // Returns a state of `history` that claims to have been trained to `step`.
 std::unique_ptr<TrainingState> StateAt(int64_t step, const TrainingOptions& options = TinyOptions(),
-                                       const std::string& history = kHistory) {
-  auto state = MakeTinyState(options, 0.1);
+                                       const std::string& history = kHistory,
+                                       StateFiles* disk = nullptr) {
+  auto state = MakeTinyState(options, 0.1, disk);
   v1alpha1::RoundId round;
   round.set_round(step);
   EXPECT_TRUE(state->commit().Prepare(round).ok());
@@ -99,6 +100,7 @@ void Fill(TrainingState& state, bool distinct) {
     at::Tensor numbers = at::arange(state.units()[u].values().numel(), at::kFloat);
     if (!distinct) numbers.fill_(-1.0);
     const Unit& filled = state.units()[u];
+    state.rests().MakeRoom(unit);
     if (filled.divides_values()) {
       filled.held().values.copy_(state.SliceOfFlat(unit, numbers));
     } else {
@@ -107,6 +109,21 @@ void Fill(TrainingState& state, bool distinct) {
     for (at::Tensor& tensor : state.optimizer().state(unit)) {
       tensor.copy_(state.SliceOfFlat(unit, numbers.add_(0.5)));
     }
+    EXPECT_TRUE(state.rests().Keep(unit).ok());
+  }
+  state.rests().Swap();
+}
+
+void ExpectEqualParts(const TrainingState& state, const std::vector<TensorPart>& ours,
+                      const TrainingState& want, const std::vector<TensorPart>& theirs) {
+  ASSERT_EQ(ours.size(), theirs.size());
+  const auto bytes = [](const TrainingState& of, const TensorPart& part) {
+    std::vector<std::byte> out(part.elements.nbytes());
+    EXPECT_TRUE(of.ReadPart(part, out).ok());
+    return out;
+  };
+  for (size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_TRUE(bytes(state, ours[i]) == bytes(want, theirs[i])) << ours[i].name;
   }
 }
 
@@ -114,17 +131,29 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
   struct Layout {
     int data, shard;
     bool divides_values = false;
+    OffloadOptions offload = {};
     // Makes a state of this layout's rank.
     void Divide(int index, TrainingState& state) const {
       TrainingOptions options = state.options();
       options.divided.values = divides_values;
+      options.offload = offload;
       EXPECT_TRUE(state.Configure(options).ok());
-      state.Divide({index, shard});
+      EXPECT_TRUE(state.Divide({index, shard}).ok());
       EXPECT_EQ(state.divides_values(), divides_values);
     }
   };
-  const std::vector<Layout> layouts = {{1, 1}, {2, 1},       {1, 2},      {1, 3},
-                                       {2, 2}, {1, 3, true}, {2, 2, true}};
+  const OffloadOptions both = {.optimizer = true, .weights = true, .directory = "disk"};
+  const std::vector<Layout> layouts = {{1, 1},
+                                       {2, 1},
+                                       {1, 2},
+                                       {1, 3},
+                                       {2, 2},
+                                       {1, 3, true},
+                                       {2, 2, true},
+                                       {1, 2, false, {.optimizer = true, .directory = "disk"}},
+                                       {1, 1, true, both},
+                                       {2, 2, true, both}};
+  MemoryStateFiles disk;
   int64_t step = 20;
   for (const Layout& saved : layouts) {
     const int world = saved.data * saved.shard;
@@ -133,7 +162,7 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
     // Writer 0 completes the checkpoint once the others have written their shares.
     std::vector<std::unique_ptr<CheckpointStore>> stores;
     for (int rank = world - 1; rank >= 0; --rank) {
-      const auto state = StateAt(step);
+      const auto state = StateAt(step, TinyOptions(), kHistory, &disk);
       saved.Divide(rank % saved.shard, *state);
       Fill(*state, true);
       stores.push_back(Open());
@@ -144,7 +173,8 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
     ASSERT_TRUE(stores.back()->WaitIdle(absl::Minutes(1)));
     for (const Layout& loaded : layouts) {
       for (int index = 0; index < loaded.shard; ++index) {
-        const auto state = StateAt(1), want = StateAt(step);
+        const auto state = StateAt(1, TinyOptions(), kHistory, &disk);
+        const auto want = StateAt(step, TinyOptions(), kHistory, &disk);
         for (TrainingState* each : {state.get(), want.get()}) loaded.Divide(index, *each);
         Fill(*state, false);
         Fill(*want, true);
@@ -155,14 +185,8 @@ TEST_F(CheckpointStoreTest, AnyDivisionLoadsWhatAnyDivisionSaved) {
         EXPECT_EQ(listing.complete[0].mismatch(), "");
         const auto version = store->Load(listing.complete[0], *state);
         ASSERT_TRUE(version.ok()) << version.status();
-        const auto ours = state->OptimizerParts(), theirs = want->OptimizerParts();
-        for (size_t i = 0; i < ours.size(); ++i) {
-          EXPECT_TRUE(at::equal(ours[i].elements, theirs[i].elements)) << ours[i].name;
-        }
-        const auto values = state->ValueParts(), wanted = want->ValueParts();
-        for (size_t i = 0; i < values.size(); ++i) {
-          EXPECT_TRUE(at::equal(values[i].elements, wanted[i].elements)) << values[i].name;
-        }
+        ExpectEqualParts(*state, state->OptimizerParts(), *want, want->OptimizerParts());
+        ExpectEqualParts(*state, state->ValueParts(), *want, want->ValueParts());
       }
     }
   }

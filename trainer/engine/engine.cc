@@ -87,7 +87,10 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
   communicator_ = &communicator;
   groups_ = groups;
-  values_ = shard.whole() ? nullptr : std::make_unique<UnitValues>(state_.units(), *groups.shard);
+  values_ =
+      shard.whole() && !shape.values_divided
+          ? nullptr
+          : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
   table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
@@ -105,8 +108,10 @@ void Engine::EndRound() {
   groups_ = {};
 }
 
-// Frees what a step or a move of slices that broke off has left of divided units as a whole.
+// Frees what a step or a move of slices that broke off has left of divided units as a whole, and of
+// state that rests elsewhere.
 void Engine::ReleaseUnits() {
+  state_.rests().Discard();
   for (const Unit& unit : state_.units()) {
     unit.ReleaseValues();
     unit.ReleaseGradients();

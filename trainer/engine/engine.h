@@ -93,7 +93,7 @@ class Engine {
   // State of the current round.
   Communicator* communicator_ = nullptr;  // among all ranks
   RoundGroups groups_;
-  std::unique_ptr<UnitValues> values_;  // null if the state is whole
+  std::unique_ptr<UnitValues> values_;  // null if every rank has whole values in memory
   TreeNode micro_batches_;              // this rank's range of the logical ones
   TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;

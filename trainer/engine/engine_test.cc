@@ -137,14 +137,14 @@ TEST(EngineTest, TiedEmbeddingIsOneUnitWithTwoUsersAndGetsBothGradients) {
 TEST(EngineTest, SkipsTheStepWhenNoTokenIsValid) {
   SoloEngine solo(TinyOptions());
   solo.Step();
-  const auto before = solo.state->Digest();
+  const std::vector<int64_t> before = *solo.state->Digest();
   solo.feed.ignore_from = 0;
   const StepOutcome outcome = solo.Step();
   EXPECT_FALSE(outcome.decision.apply());
   EXPECT_EQ(outcome.decision.skip_reason(), "no valid token in the global batch");
   EXPECT_EQ(solo.state->applied()->step(), 2);
   EXPECT_EQ(solo.state->counts().updates, 1);
-  for (size_t u = 0; u + 1 < before.size(); ++u) EXPECT_EQ(solo.state->Digest()[u], before[u]);
+  for (size_t u = 0; u + 1 < before.size(); ++u) EXPECT_EQ((*solo.state->Digest())[u], before[u]);
 }
 
 TEST(EngineTest, SkipsTheStepWhenGradientsAreNotFinite) {

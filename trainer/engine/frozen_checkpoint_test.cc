@@ -73,7 +73,7 @@ TEST(FrozenCheckpointTest, FormatOneLoadsWholeAndInParts) {
                         outbox);
   for (const Shard& shard : {Shard{}, Shard{0, 2}, Shard{1, 2}}) {
     const auto state = FrozenState();
-    state->Divide(shard);
+    ASSERT_TRUE(state->Divide(shard).ok());
     const Checkpoints::Listing listing = store.List(*state);
     EXPECT_EQ(listing.error, "");
     ASSERT_EQ(listing.complete.size(), 1u);

@@ -10,8 +10,11 @@ absl::Status LoadInitialWeights(InitialWeights& weights, TrainingState& state) {
   MUSTER_RETURN_IF_ERROR(weights.Open());
   for (const TensorPart& part : state.ValueParts()) {
     if (part.elements.numel() == 0) continue;
-    MUSTER_RETURN_IF_ERROR(weights.Fill(part.name, part.shape, part.begin, part.elements));
+    MUSTER_RETURN_IF_ERROR(state.FillPart(part, [&](const at::Tensor& elements) {
+      return weights.Fill(part.name, part.shape, part.begin, elements);
+    }));
   }
+  state.EndFill();
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
+#include "trainer/offload/memory_state_files.h"
 #include "trainer/optim/schedule.h"
 
 namespace muster::trainer {
@@ -51,8 +52,9 @@ class LargestStep final : public Optimizer {
     if (interrupt_when_prepared != nullptr) *interrupt_when_prepared = true;
     return finite;
   }
-  void Apply(int64_t, double) override {
-    for (size_t u = 0; u < units_.size(); ++u) units_[u].values.add_(scratch_[u]);
+  void Apply(int unit, int64_t, double) override {
+    const auto u = static_cast<size_t>(unit);
+    units_[u].values.add_(scratch_[u]);
   }
   const std::vector<std::string>& state_names() const override { return no_names_; }
   std::vector<at::Tensor> state(int) const override { return {}; }
@@ -85,8 +87,10 @@ std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh,
     threads.emplace_back([&, r] {
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
-      auto state = MakeTinyState(options, 0.1);
-      state->Divide(ShardOf(mesh, r));
+      MemoryStateFiles disk;
+      auto state = MakeTinyState(options, 0.1, &disk);
+      EXPECT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      EXPECT_TRUE(state->InitializeFresh().ok());
       SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
       Engine engine(*state, feed, timer, interrupt);
       EXPECT_TRUE(engine.BeginAlone(groups.Of(r)).ok());
@@ -96,7 +100,7 @@ std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh,
         EXPECT_TRUE(outcome.ok()) << outcome.status();
         if (outcome.ok()) result.losses.push_back(outcome->decision.loss());
       }
-      result.values = state->Digest();
+      result.values = *state->Digest();
       result.values.resize(state->units().size());
     });
   }
@@ -115,19 +119,32 @@ TEST(PreparedUpdateTest, EveryLayoutAppliesWhatAllRanksPreparedTogether) {
   }
 }
 
+TEST(PreparedUpdateTest, WeightsThatRestInFilesAreThereWhileTheUpdateIsPreparedAndApplied) {
+  const Result want = Train(LargestStepOptions(), {}, 8)[0];
+  TrainingOptions options = LargestStepOptions();
+  options.divided.values = true;
+  options.offload = {.optimizer = true, .weights = true, .directory = "disk"};
+  const Result one = Train(options, {}, 8)[0];
+  EXPECT_EQ(one.losses, want.losses);
+  EXPECT_EQ(one.values, want.values);
+  for (const Result& result : Train(options, {.shard = 2}, 8)) {
+    EXPECT_EQ(result.losses, want.losses);
+  }
+}
+
 TEST(PreparedUpdateTest, AnUpdateThatIsNotFiniteIsSkippedAndCounted) {
   TrainingOptions options = LargestStepOptions();
   SoloEngine solo(options);
   solo.Step();
   options.schedule = {.rate = &ConstantRate, .peak = 1e300};
   ASSERT_TRUE(solo.state->Configure(options).ok());
-  const auto before = solo.state->Digest();
+  const std::vector<int64_t> before = *solo.state->Digest();
   const StepOutcome outcome = solo.Step();
   EXPECT_FALSE(outcome.decision.apply());
   EXPECT_EQ(outcome.decision.skip_reason(), "the update is not finite");
   EXPECT_EQ(solo.state->counts().skipped.in_row, 1);
   EXPECT_EQ(solo.state->applied()->step(), 2);
-  EXPECT_EQ(solo.state->Digest()[0], before[0]);
+  EXPECT_EQ((*solo.state->Digest())[0], before[0]);
 }
 
 TEST(PreparedUpdateTest, APreparedUpdateIsAppliedByARelayedDecision) {

@@ -47,7 +47,7 @@ std::vector<Result> Train(const TrainingOptions& options, int world, int steps,
       auto validation = engine.Validate(5);
       ASSERT_TRUE(validation.ok()) << validation.status();
       result.validation = *validation;
-      result.digest = state->Digest();
+      result.digest = *state->Digest();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -102,25 +102,49 @@ class UnitTransfer {
   std::vector<std::unique_ptr<Pending>> pending_;
 };
 
-// Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
-absl::Status MoveSlices(const std::vector<std::optional<Shard>>& held,
-                        const std::vector<Shard>& wanted, const Holding* next, Communicator& world,
-                        const TrainingState& state) {
+// Moves this rank's pieces of one unit by a plan of all ranks. What rests elsewhere is in memory
+// meanwhile, and, as everything that `next`, or a rank that held nothing, gets, is kept afterwards.
+absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, bool had, const Holding* next,
+                      Communicator& world, const TrainingState& state) {
   const int rank = world.rank();
-  std::vector<int64_t> sent(wanted.size());
-  for (size_t u = 0; u < state.units().size(); ++u) {
-    const int unit = static_cast<int>(u);
+  const bool sends = std::any_of(moves.begin(), moves.end(),
+                                 [&](const SliceMove& move) { return move.from == rank; });
+  if (had && next == nullptr && !sends) return absl::OkStatus();
+  if (had) MUSTER_RETURN_IF_ERROR(state.rests().Bring(unit));
+  const StateRests& into = next == nullptr ? state.rests() : next->rests;
+  if (!had || next != nullptr) into.MakeRoom(unit);
+  {
+    const auto u = static_cast<size_t>(unit);
     const Optimizer& optimizer = next == nullptr ? state.optimizer() : *next->optimizer;
     UnitTransfer transfer(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
                           optimizer.state(unit));
-    if (held[static_cast<size_t>(rank)]) transfer.Keep();
-    const int64_t chunks = state.units()[u].layout().chunks();
-    for (const SliceMove& move : PlanMoves(chunks, held, wanted, sent)) {
+    if (had) transfer.Keep();
+    for (const SliceMove& move : moves) {
       if (move.from == rank) transfer.Send(move, world);
       if (move.to == rank) transfer.Receive(move, world);
     }
     MUSTER_RETURN_IF_ERROR(transfer.Finish(world));
   }
+  if (had) state.rests().Drop(unit);
+  return had && next == nullptr ? absl::OkStatus() : into.Keep(unit);
+}
+
+// Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
+absl::Status MoveSlices(const std::vector<std::optional<Shard>>& held,
+                        const std::vector<Shard>& wanted, const Holding* next, Communicator& world,
+                        const TrainingState& state) {
+  const bool had = held[static_cast<size_t>(world.rank())].has_value();
+  std::vector<int64_t> sent(wanted.size());
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    const std::vector<SliceMove> moves =
+        PlanMoves(state.units()[u].layout().chunks(), held, wanted, sent);
+    const absl::Status moved = MoveUnit(static_cast<int>(u), moves, had, next, world, state);
+    if (moved.ok()) continue;
+    state.rests().Discard();
+    world.Abort("the transfer of the state broke off");
+    return moved;
+  }
+  (next == nullptr ? state.rests() : next->rests).Swap();
   return absl::OkStatus();
 }
 
@@ -150,9 +174,9 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
       MUSTER_RETURN_IF_ERROR(ReceivePosition(resume.version(), resume.donor(), world, state));
     }
   }
-  if (!had) state.Divide(mine);
+  if (!had) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
   if (state.Holds(mine)) return MoveSlices(held, wanted, nullptr, world, state);
-  Holding next = state.MakeHolding(mine);
+  MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine));
   MUSTER_RETURN_IF_ERROR(MoveSlices(held, wanted, &next, world, state));
   state.Adopt(std::move(next));
   return absl::OkStatus();
@@ -160,14 +184,19 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
 
 absl::Status GatherValues(Communicator& group, TrainingState& state) {
   SliceGather gather(group);
+  StateRest& rest = *state.rests().weights;
+  const int units = static_cast<int>(state.units().size());
   absl::Status status;
-  for (const Unit& unit : state.units()) {
+  for (int u = 0; u < units; ++u) {
+    const Unit& unit = state.units()[static_cast<size_t>(u)];
     unit.AllocateValues();
+    if (status.ok()) status = rest.Bring(u);
     if (status.ok()) {
       status = gather.Start(unit.values(), unit.held().values, unit.layout().name);
     }
   }
   if (status.ok()) status = gather.Finish();
+  for (int u = 0; u < units; ++u) rest.Drop(u);
   if (!status.ok()) group.Abort("the gathering of the values broke off");
   return status;
 }
@@ -187,7 +216,8 @@ absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
 
 absl::Status CompareDigests(int reference, const MeshShape& mesh, Communicator& world,
                             TrainingState& state) {
-  const at::Tensor mine = ToTensor(state.Digest());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> digest, state.Digest());
+  const at::Tensor mine = ToTensor(digest);
   const int64_t size = mine.numel();
   const auto units = static_cast<int64_t>(state.units().size());
   at::Tensor all = at::empty({size * world.size()}, at::kLong);

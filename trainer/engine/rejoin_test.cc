@@ -9,32 +9,38 @@
 
 #include "ATen/ops/equal.h"
 #include "gtest/gtest.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
+#include "trainer/offload/memory_state_files.h"
 
 namespace muster::trainer {
 namespace {
 
 using v1alpha1::ResumePoint;
 
-TrainingOptions Dividing(const Division& divided) {
+TrainingOptions Dividing(const Division& divided, const OffloadOptions& offload = {}) {
   TrainingOptions options = TinyOptions();
   options.divided = divided;
+  options.offload = offload;
   return options;
 }
 
 // Makes a state hold `shard` of `truth`, whose every other value is not a number.
 void Hold(const Shard& shard, const TrainingState& truth, TrainingState& state) {
-  state.Divide(shard);
+  ASSERT_TRUE(state.Divide(shard).ok());
   for (size_t u = 0; u < state.units().size(); ++u) {
     const int unit = static_cast<int>(u);
     const Unit& held = state.units()[u];
+    state.rests().MakeRoom(unit);
     if (!held.divides_values()) held.values().fill_(std::numeric_limits<double>::quiet_NaN());
     held.held().values.copy_(state.SliceOfFlat(unit, truth.units()[u].values()));
     const auto from = truth.optimizer().state(unit);
     auto into = state.optimizer().state(unit);
     for (size_t i = 0; i < into.size(); ++i) into[i].copy_(state.SliceOfFlat(unit, from[i]));
+    ASSERT_TRUE(state.rests().Keep(unit).ok());
   }
+  state.rests().Swap();
   state.set_counts(truth.counts());
 }
 
@@ -42,6 +48,7 @@ bool Holds(const Shard& shard, const TrainingState& truth, const TrainingState& 
   bool equal = state.shard() == shard && state.counts() == truth.counts();
   for (size_t u = 0; u < state.units().size(); ++u) {
     const int unit = static_cast<int>(u);
+    equal = equal && state.rests().Bring(unit).ok();
     equal = equal && at::equal(state.units()[u].values(), truth.units()[u].values());
     equal = equal && at::equal(state.units()[u].held().values,
                                state.SliceOfFlat(unit, truth.units()[u].values()));
@@ -50,6 +57,7 @@ bool Holds(const Shard& shard, const TrainingState& truth, const TrainingState& 
     for (size_t i = 0; i < ours.size(); ++i) {
       equal = equal && at::equal(ours[i], state.SliceOfFlat(unit, theirs[i]));
     }
+    state.rests().Drop(unit);
   }
   return equal;
 }
@@ -94,21 +102,31 @@ class RejoinTest : public testing::Test {
   std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
                                  const MeshShape& mesh, const Division& before = {},
                                  const Division& after = {}) {
+    return Move(held, mesh, Dividing(before), Dividing(after));
+  }
+  std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
+                                 const MeshShape& mesh, const TrainingOptions& before,
+                                 const TrainingOptions& after) {
     const ResumePoint resume = Resume(held);
     LocalGroups groups(mesh);
+    std::vector<std::unique_ptr<Communicator>> alone;
+    for (size_t r = 0; r < held.size(); ++r) {
+      alone.push_back(std::move(MakeLocalCommunicators({})[0]));
+    }
     std::vector<absl::Status> said(held.size());
     std::vector<std::thread> threads;
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
         const auto rank = static_cast<size_t>(r);
-        auto state = MakeTinyState(Dividing(before), 0.0);
+        auto state = MakeTinyState(before, 0.0, &disk_);
         Enter(*truth_.state->applied(), 1, *state);
         if (held[rank]) Hold(*held[rank], *truth_.state, *state);
-        EXPECT_TRUE(state->Configure(Dividing(after)).ok());
+        EXPECT_TRUE(state->Configure(after).ok());
         const RoundGroups of_rank = groups.Of(r);
         said[rank] = TransferState(resume, mesh, *of_rank.world, *state);
         if (!said[rank].ok()) return;
-        if (of_rank.shard != nullptr) said[rank] = GatherValues(*of_rank.shard, *state);
+        Communicator& shard = of_rank.shard == nullptr ? *alone[rank] : *of_rank.shard;
+        said[rank] = GatherValues(shard, *state);
         if (!said[rank].ok()) return;
         said[rank] = CompareDigests(resume.donor(), mesh, *of_rank.world, *state);
         if (said[rank].ok() && !Holds(ShardOf(mesh, r), *truth_.state, *state)) {
@@ -120,6 +138,7 @@ class RejoinTest : public testing::Test {
     return said;
   }
 
+  MemoryStateFiles disk_;
   SoloEngine truth_{TinyOptions()};
 };
 
@@ -156,6 +175,59 @@ TEST_F(RejoinTest, EveryDivisionBecomesEveryOtherInTheSameLayoutAndInAnother) {
       }
     }
   }
+}
+
+TEST_F(RejoinTest, StateThatRestsInMemoryOrInFilesComesToRestWhereTheOptionsSay) {
+  const Division all = {.values = true, .gradients = true};
+  const std::vector<OffloadOptions> offloads = {
+      {},
+      {.optimizer = true, .directory = "disk"},
+      {.weights = true, .directory = "disk"},
+      {.optimizer = true, .weights = true, .directory = "disk"},
+      {.optimizer = true, .weights = true, .directory = "other disk"}};
+  const MeshShape mesh{.data = 2, .shard = 2};
+  const std::vector<std::optional<Shard>> held = {Shard{0, 2}, std::nullopt, Shard{0, 2},
+                                                  Shard{1, 2}};
+  for (const OffloadOptions& before : offloads) {
+    for (const OffloadOptions& after : offloads) {
+      for (const MeshShape& to : {mesh, MeshShape{.shard = 4}, MeshShape{.data = 4}}) {
+        for (const absl::Status& status :
+             Move(held, to, Dividing(all, before), Dividing(all, after))) {
+          EXPECT_TRUE(status.ok())
+              << before.optimizer << before.weights << " to " << after.optimizer << after.weights
+              << ", " << to.shard << ": " << status;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(disk_.used(), 0u) << "files end with the states that they are of";
+}
+
+TEST_F(RejoinTest, ADiskThatFailsBreaksTheMoveOffForAllAndLeavesWhatRanksHeld) {
+  const TrainingOptions options =
+      Dividing({.values = true}, {.optimizer = true, .weights = true, .directory = "disk"});
+  const MeshShape mesh{.shard = 2};
+  LocalGroups groups(mesh);
+  const ResumePoint resume = Resume({Shard{0, 1}, Shard{0, 1}});
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      MemoryStateFiles disk;
+      auto state = MakeTinyState(options, 0.0, &disk);
+      Enter(*truth_.state->applied(), 1, *state);
+      Hold({0, 1}, *truth_.state, *state);
+      const auto before = state->Digest();
+      if (r == 0) disk.FailAfter(5);
+      const absl::Status moved = TransferState(resume, mesh, *groups.Of(r).world, *state);
+      disk.FailAfter(-1);
+      if (r == 0) {
+        EXPECT_EQ(moved.message(), "cannot read: the disk fails");
+        EXPECT_EQ(state->Digest(), before);
+        EXPECT_TRUE(state->shard().whole());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(RejoinTest, SurvivorsOfADividedCopyAndAnotherGoOnWithWhatIsLeft) {

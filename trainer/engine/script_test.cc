@@ -64,8 +64,8 @@ void TrainRank(Files& files, const TrainingOptions& options, const MeshShape& me
   auto model = LoadScriptModel(files, kPath, at::kFloat);
   ASSERT_TRUE(model.ok()) << model.status();
   auto state = *TrainingState::Create(*std::move(model), options);
-  state->Divide(ShardOf(mesh, rank));
-  state->InitializeFresh();
+  EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+  EXPECT_TRUE(state->InitializeFresh().ok());
   LoadValues(files, *state);
   SyntheticFeed feed(options, kVocabulary);
   Engine engine(*state, feed, timer, interrupt);
@@ -91,7 +91,7 @@ absl::Status FirstStep(const std::string& body) {
   EXPECT_TRUE(WriteFileAtomically(files, kPath, SaveScript(module)).ok());
   const TrainingOptions options = TinyOptions();
   auto state = *TrainingState::Create(*LoadScriptModel(files, kPath, at::kFloat), options);
-  state->InitializeFresh();
+  EXPECT_TRUE(state->InitializeFresh().ok());
   SyntheticFeed feed(options, kVocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   const std::atomic<bool> interrupt = false;

@@ -48,8 +48,8 @@ Result TrainRank(const TrainingOptions& options, const MeshShape& mesh, int rank
   const std::atomic<bool> interrupt = false;
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   auto state = MakeTinyState(options, 0.1);
-  state->Divide(ShardOf(mesh, rank));
-  state->InitializeFresh();
+  EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+  EXPECT_TRUE(state->InitializeFresh().ok());
   SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
   Engine engine(*state, feed, timer, interrupt);
   EXPECT_TRUE(engine.BeginAlone(groups).ok());
@@ -189,8 +189,8 @@ TEST(ShardedTest, DividedUnitsAreWholeOnlyWhileTheyAreInUse) {
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
       const auto state = MakeState(options, model);
-      state->Divide({r, 2});
-      state->InitializeFresh();
+      EXPECT_TRUE(state->Divide({r, 2}).ok());
+      EXPECT_TRUE(state->InitializeFresh().ok());
       SyntheticFeed feed(options, model.vocabulary);
       Engine engine(*state, feed, timer, interrupt);
       RoundGroups of_rank = groups.Of(r);

@@ -30,7 +30,10 @@ absl::Status SliceGather::Start(const at::Tensor& flat, const std::string& label
 absl::Status SliceGather::Start(const at::Tensor& flat, const at::Tensor& slice,
                                 const std::string& label) {
   const int ranks = group_.size();
-  if (ranks == 1) return absl::OkStatus();
+  if (ranks == 1) {
+    if (!slice.is_alias_of(flat)) flat.copy_(slice);
+    return absl::OkStatus();
+  }
   if (gathers_.size() == kMostUnderWay) MUSTER_RETURN_IF_ERROR(FinishOldest());
   const int64_t chunks = flat.numel() / kChunkElements;
   if (chunks % ranks == 0) {

@@ -208,7 +208,9 @@ class RankCheck {
   }
 
   absl::Status Gather(const Task& task) {
-    if (!shape_.divided) return Refuse(task, "gathers a unit that every rank holds");
+    if (!shape_.divided && !shape_.values_divided) {
+      return Refuse(task, "gathers a unit that every rank holds");
+    }
     if (shape_.values_divided) {
       if (votes_seen_ > 0) return Refuse(task, "gathers values that no block will use");
       if (!gathered_.insert(task.unit).second) return Refuse(task, "comes before its release");

@@ -66,7 +66,7 @@ struct TableShape {
   // The ranks divide the state: after Apply each has new values of its slices only.
   bool divided = false;
   // A rank has whole gradients of a unit during a backward pass only, and whole values only between
-  // a Gather and a Release.
+  // a Gather and a Release. Values that rest elsewhere count as divided, even by one.
   bool gradients_divided = false;
   bool values_divided = false;
 };

@@ -231,12 +231,12 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(TransferState(resume, shape, mesh_->world(), state));
       return state.commit().Restored();
     case RestorePlan::Action::kLoad:
-      state.Divide(ShardOf(shape, rank_));
+      MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
       MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
       return state.commit().Restored();
     case RestorePlan::Action::kInitialize:
-      state.Divide(ShardOf(shape, rank_));
-      state.InitializeFresh();
+      MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
+      MUSTER_RETURN_IF_ERROR(state.InitializeFresh());
       MUSTER_RETURN_IF_ERROR(LoadInitial());
       return state.commit().Restored();
   }

@@ -6,11 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/hash.h"
+#include "base/failpoint.h"
 #include "base/status_macros.h"
 #include "c10/core/GradMode.h"
 #include "trainer/engine/torch_errors.h"
-#include "trainer/kernels/kernels.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/unit_layout.h"
@@ -19,25 +18,17 @@ namespace muster::trainer {
 namespace {
 
 std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
-                                          const std::vector<HeldSlice>& slices) {
+                                          const std::vector<HeldSlice>& slices, bool state_rests) {
   std::vector<OptimizerUnit> out;
   for (size_t u = 0; u < units.size(); ++u) {
     const HeldSlice& slice = slices[u];
     const int64_t decay = units[u].layout().decay_elements - slice.chunks.begin * kChunkElements;
-    out.push_back(
-        {slice.values, slice.gradients, std::clamp(decay, int64_t{0}, slice.values.numel())});
+    out.push_back({.values = slice.values,
+                   .gradients = slice.gradients,
+                   .decay_elements = std::clamp(decay, int64_t{0}, slice.values.numel()),
+                   .state_rests = state_rests});
   }
   return out;
-}
-
-// Returns the part of a tensor of the unit's that lies in `slice`; `flat` has the slice's elements.
-TensorPart PartOf(const UnitTensor& tensor, const TreeNode& slice, const at::Tensor& flat,
-                  std::string name) {
-  const int64_t first = slice.begin * kChunkElements, last = slice.end * kChunkElements;
-  const int64_t begin = std::clamp(tensor.offset, first, last);
-  const int64_t end = std::clamp(tensor.offset + tensor.size, first, last);
-  return {std::move(name), tensor.spec.shape, begin < end ? begin - tensor.offset : 0,
-          flat.narrow(0, begin - first, end - begin)};
 }
 
 }  // namespace
@@ -51,39 +42,44 @@ StepRules RulesOf(const TrainingOptions& options) {
 
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
                                                                      const TrainingOptions& options,
-                                                                     const Shard& shard) {
+                                                                     const Shard& shard,
+                                                                     StateFiles* files) {
   if (options.optimizer.make == nullptr) {
     return absl::InvalidArgumentError("the options name no optimizer");
   }
   try {
     MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
                             MakeUnits(model, options.types.parameters, options.device));
-    return std::unique_ptr<TrainingState>(
-        new TrainingState(std::move(model), std::move(units), options, shard));
+    std::unique_ptr<TrainingState> state(
+        new TrainingState(std::move(model), std::move(units), options, files));
+    MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard));
+    state->Adopt(std::move(holding));
+    state->commit_ = CommitMachine(state->optimizer_->has_prepare());
+    return state;
   } catch (const std::exception& e) {  // torch has no memory
     return absl::ResourceExhaustedError(absl::StrCat("allocating the model: ", e.what()));
   }
 }
 
 TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
-                             const Shard& shard)
+                             StateFiles* files)
     : options_(options),
       sealed_under_(options),
+      files_(files),
       model_(std::move(model)),
       units_(std::move(units)),
-      commit_(false) {
-  Adopt(MakeHolding(shard));
-  commit_ = CommitMachine(optimizer_->has_prepare());
-}
+      commit_(false) {}
 
 at::Tensor TrainingState::SliceOfFlat(int unit, const at::Tensor& flat) const {
   return ChunksOf(flat, units_[static_cast<size_t>(unit)].held().chunks);
 }
 
 Division TrainingState::DivisionOf(const Shard& shard) const {
-  if (shard.whole()) return {};
-  return {.values = options_.divided.values,
-          .gradients = options_.divided.gradients && !options_.deterministic};
+  const bool several = !shard.whole();
+  return {
+      .values = options_.divided.values && (several || options_.offload.weights),
+      .gradients = options_.divided.gradients && several && !options_.deterministic,
+  };
 }
 
 bool TrainingState::divides_values() const {
@@ -93,46 +89,63 @@ bool TrainingState::divides_values() const {
 
 bool TrainingState::Holds(const Shard& shard) const {
   const Division division = DivisionOf(shard);
-  // A rank that ran out of memory in Divide() has no optimizer.
-  return shard == shard_ && optimizer_ != nullptr &&
+  // A rank that ran out of memory, or of room in files, in Divide() has no optimizer.
+  return shard == shard_ && optimizer_ != nullptr && offload_ == options_.offload &&
          std::all_of(units_.begin(), units_.end(), [&](const Unit& unit) {
            return division == Division{unit.divides_values(), unit.divides_gradients()};
          });
 }
 
-Holding TrainingState::MakeHolding(const Shard& shard) const {
-  Holding holding{.shard = shard};
+absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard) const {
+  const OffloadOptions& offload = options_.offload;
+  Holding holding{.shard = shard, .offload = offload};
+  TensorsByUnit weights, optimizer;
   for (const Unit& unit : units_) {
     const TreeNode chunks = SliceOf(unit.layout().chunks(), shard);
-    holding.slices.push_back(unit.MakeSlice(chunks, DivisionOf(shard)));
+    holding.slices.push_back(unit.MakeSlice(chunks, DivisionOf(shard), offload.weights));
+    weights.push_back({holding.slices.back().values});
   }
-  holding.optimizer =
-      options_.optimizer.make(options_.optimizer, OptimizerUnits(units_, holding.slices));
+  holding.optimizer = options_.optimizer.make(
+      options_.optimizer, OptimizerUnits(units_, holding.slices, offload.optimizer));
+  for (size_t u = 0; u < units_.size(); ++u) {
+    optimizer.push_back(holding.optimizer->state(static_cast<int>(u)));
+  }
+  MUSTER_ASSIGN_OR_RETURN(holding.rests, StateRests::Create(offload, files_, weights, optimizer));
   return holding;
 }
 
-void TrainingState::Divide(const Shard& shard) {
-  if (Holds(shard)) return;
-  // The held memory goes before the other is taken.
+absl::Status TrainingState::Divide(const Shard& shard) {
+  if (Holds(shard)) return absl::OkStatus();
+  // The held memory, and the room of what rests elsewhere, go before the other is taken.
   optimizer_.reset();
+  rests_ = {};
   for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
-  Adopt(MakeHolding(shard));
+  MUSTER_ASSIGN_OR_RETURN(Holding holding, MakeHolding(shard));
+  Adopt(std::move(holding));
+  return absl::OkStatus();
 }
 
 void TrainingState::Adopt(Holding holding) {
   shard_ = holding.shard;
+  offload_ = std::move(holding.offload);
   optimizer_ = std::move(holding.optimizer);
+  rests_ = std::move(holding.rests);
   for (size_t u = 0; u < units_.size(); ++u) units_[u].Hold(std::move(holding.slices[u]));
   FreeKeptMemory();
   commit_.DropSealed();
 }
 
-void TrainingState::InitializeFresh() {
+absl::Status TrainingState::InitializeFresh() {
   for (size_t u = 0; u < units_.size(); ++u) {
+    const int unit = static_cast<int>(u);
+    rests_.MakeRoom(unit);
     units_[u].Initialize(options_.seed);
-    for (at::Tensor& state : optimizer_->state(static_cast<int>(u))) state.zero_();
+    for (at::Tensor& state : optimizer_->state(unit)) state.zero_();
+    MUSTER_RETURN_IF_ERROR(rests_.Keep(unit));
   }
+  rests_.Swap();
   counts_ = {};
+  return absl::OkStatus();
 }
 
 absl::Status TrainingState::Configure(const TrainingOptions& options) {
@@ -165,15 +178,25 @@ absl::Status TrainingState::Seal() {
 absl::Status TrainingState::Apply() {
   MUSTER_RETURN_IF_ERROR(commit_.BeginApply());
   const v1alpha1::StepDecision& decision = commit_.decisions().front();
+  bool torn = false;
   const absl::Status written = CatchTorch(absl::StrCat("applying step ", decision.version().step()),
-                                          [&] { return WriteUpdate(decision); });
-  if (!written.ok()) {
-    commit_.Lose();
-    return written;
-  }
+                                          [&] { return WriteUpdate(decision, torn); });
+  if (!written.ok()) return EndFailedApply(written, torn);
   counts_.samples += sealed_under_.step_samples();
   counts_.skipped = SkippedStepsAfter(decision);
   return commit_.EndApply();
+}
+
+absl::Status TrainingState::EndFailedApply(const absl::Status& why, bool torn) {
+  rests_.Discard();
+  if (!torn) {
+    MUSTER_RETURN_IF_ERROR(commit_.AbandonApply());
+    return why;
+  }
+  commit_.Lose();
+  if (!absl::IsUnavailable(why)) return why;
+  return absl::DataLossError(absl::StrCat(
+      why.message(), "; this rank's weights were being overwritten in memory and are lost"));
 }
 
 UpdateOptions TrainingState::UpdateOf(const v1alpha1::StepDecision& decision) const {
@@ -190,18 +213,32 @@ absl::StatusOr<bool> TrainingState::PrepareUpdate(Communicator& world) {
   if (!decision.apply()) return true;
   const c10::AutoGradMode no_graph(false);
   optimizer_->Configure(sealed_under_.optimizer);
-  return optimizer_->Prepare(UpdateOf(decision), world);
+  // It may look at all units at once, so all of the state is in memory meanwhile.
+  const int units = static_cast<int>(units_.size());
+  for (int unit = 0; unit < units; ++unit) MUSTER_RETURN_IF_ERROR(rests_.Bring(unit));
+  const absl::StatusOr<bool> finite = optimizer_->Prepare(UpdateOf(decision), world);
+  for (int unit = 0; unit < units; ++unit) rests_.Drop(unit);
+  return finite;
 }
 
-absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision) {
+absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision, bool& torn) {
   if (!decision.apply()) return absl::OkStatus();
   const c10::AutoGradMode no_graph(false);
   const UpdateOptions update = UpdateOf(decision);
-  if (update.gradient_factor != 1.0) {
-    for (const Unit& unit : units_) unit.held().gradients.mul_(update.gradient_factor);
-  }
   optimizer_->Configure(sealed_under_.optimizer);
-  optimizer_->Apply(update.update, update.learning_rate);
+  const bool in_place =
+      !rests_.weights->has_generations() ||
+      (!rests_.optimizer->has_generations() && !optimizer_->state_names().empty());
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const int unit = static_cast<int>(u);
+    MUSTER_RETURN_IF_ERROR(rests_.Bring(unit));
+    if (update.gradient_factor != 1.0) units_[u].held().gradients.mul_(update.gradient_factor);
+    torn = in_place;
+    optimizer_->Apply(unit, update.update, update.learning_rate);
+    MUSTER_RETURN_IF_ERROR(rests_.Keep(unit));
+    if (u == 0) MUSTER_FAILPOINT("trainer.mid_apply");
+  }
+  rests_.Swap();
   counts_.updates = update.update;
   return absl::OkStatus();
 }
@@ -212,91 +249,6 @@ v1alpha1::RankPosition TrainingState::Position() const {
   position.mutable_slice()->set_shard(shard_.index);
   position.mutable_slice()->set_shards(shard_.count);
   return position;
-}
-
-std::vector<NamedTensor> TrainingState::FlatTensors() const {
-  std::vector<NamedTensor> out;
-  for (size_t u = 0; u < units_.size(); ++u) {
-    const std::string& name = units_[u].layout().name;
-    out.push_back({name, units_[u].held().values});
-    const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
-    for (size_t i = 0; i < state.size(); ++i) {
-      out.push_back({absl::StrCat(name, ".", optimizer_->state_names()[i]), state[i]});
-    }
-  }
-  return out;
-}
-
-std::vector<NamedTensor> TrainingState::Parameters() const {
-  std::vector<NamedTensor> out;
-  for (const Unit& unit : units_) {
-    for (size_t i = 0; i < unit.parameters().size(); ++i) {
-      out.push_back({unit.layout().tensors[i].spec.name, unit.parameters()[i].detach()});
-    }
-  }
-  return out;
-}
-
-std::vector<NamedTensor> TrainingState::Gradients() const {
-  std::vector<NamedTensor> out;
-  for (const Unit& unit : units_) {
-    for (size_t i = 0; i < unit.parameters().size(); ++i) {
-      out.push_back({unit.layout().tensors[i].spec.name, unit.parameters()[i].grad()});
-    }
-  }
-  return out;
-}
-
-std::vector<TensorPart> TrainingState::ValueParts() const {
-  std::vector<TensorPart> out;
-  for (const Unit& unit : units_) {
-    const bool divided = unit.divides_values();
-    const TreeNode run = divided ? unit.held().chunks : TreeNode{0, unit.layout().chunks()};
-    const at::Tensor& values = divided ? unit.held().values : unit.values();
-    for (const UnitTensor& tensor : unit.layout().tensors) {
-      out.push_back(PartOf(tensor, run, values, tensor.spec.name));
-    }
-  }
-  return out;
-}
-
-std::vector<TensorPart> TrainingState::OptimizerParts() const {
-  std::vector<TensorPart> out;
-  for (size_t u = 0; u < units_.size(); ++u) {
-    const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
-    for (const UnitTensor& tensor : units_[u].layout().tensors) {
-      for (size_t i = 0; i < state.size(); ++i) {
-        out.push_back(PartOf(tensor, units_[u].held().chunks, state[i],
-                             absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i])));
-      }
-    }
-  }
-  return out;
-}
-
-std::vector<int64_t> TrainingState::Digest() const {
-  std::vector<int64_t> out;
-  for (const Unit& unit : units_) {
-    const at::Tensor& values = unit.divides_values() ? unit.held().values : unit.values();
-    out.push_back(static_cast<int64_t>(KernelsOf(values).Digest(values, 0)));
-  }
-  for (size_t u = 0; u < units_.size(); ++u) {
-    uint64_t hash = 0;
-    for (const at::Tensor& state : optimizer_->state(static_cast<int>(u))) {
-      hash = KernelsOf(state).Digest(state, hash);
-    }
-    out.push_back(static_cast<int64_t>(hash));
-  }
-  const bool usable = applied().has_value();
-  const int64_t position[] = {usable ? applied()->step() : -1,
-                              usable ? applied()->attempt() : -1,
-                              counts_.updates,
-                              counts_.samples,
-                              counts_.skipped.in_row,
-                              counts_.skipped.total};
-  out.push_back(
-      static_cast<int64_t>(Hash64({reinterpret_cast<const char*>(position), sizeof(position)})));
-  return out;
 }
 
 }  // namespace muster::trainer

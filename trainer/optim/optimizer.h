@@ -16,15 +16,17 @@ namespace muster::trainer {
 // An optimizer's view of a unit: flat values and gradients; weight decay applies to the first
 // `decay_elements` only.
 struct OptimizerUnit {
-  at::Tensor values;
+  at::Tensor values;  // may have no memory when the optimizer is made
   at::Tensor gradients;
   int64_t decay_elements = 0;
+  // The state tensors are made without memory: they get it, with their contents, for each Apply.
+  bool state_rests = false;
 };
 
 class Optimizer;
 struct OptimizerOptions;
 
-// Makes an optimizer of some units, or of slices of them, with zero state.
+// Makes an optimizer of some units, or of slices of them, with zero state (optimizer_runs.h).
 using OptimizerFactory = std::unique_ptr<Optimizer> (*)(const OptimizerOptions& options,
                                                         std::vector<OptimizerUnit> units);
 
@@ -64,11 +66,13 @@ class Optimizer {
   // writes stays until the next call. Returns false if this rank's part of the update is not
   // finite.
   virtual absl::StatusOr<bool> Prepare(const UpdateOptions&, Communicator&) { return true; }
-  // `update` counts the applied updates from 1, including this one; skipped steps do not count.
-  virtual void Apply(int64_t update, double learning_rate) = 0;
+  // Writes the step into one unit, whose values and state have memory until this returns; a step
+  // calls it once for each. `update` counts the applied updates from 1, including this one; skipped
+  // steps do not count.
+  virtual void Apply(int unit, int64_t update, double learning_rate) = 0;
 
   // Returns the flat state tensors of one unit, in the order of state_names(); they live as long as
-  // this.
+  // this. Each has a storage of its own.
   virtual const std::vector<std::string>& state_names() const = 0;
   virtual std::vector<at::Tensor> state(int unit) const = 0;
 };

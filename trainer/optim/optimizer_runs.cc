@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "ATen/ops/zeros_like.h"
+#include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
 
-std::vector<OptimizerRun> CutIntoRuns(const std::vector<OptimizerUnit>& units,
-                                      const std::vector<std::vector<at::Tensor>>& state) {
-  std::vector<OptimizerRun> runs;
+std::vector<std::vector<OptimizerRun>> CutIntoRuns(
+    const std::vector<OptimizerUnit>& units, const std::vector<std::vector<at::Tensor>>& state) {
+  std::vector<std::vector<OptimizerRun>> runs(units.size());
   for (size_t u = 0; u < units.size(); ++u) {
     const OptimizerUnit& unit = units[u];
     const int64_t all = unit.values.numel();
@@ -23,7 +24,7 @@ std::vector<OptimizerRun> CutIntoRuns(const std::vector<OptimizerUnit>& units,
       for (const at::Tensor& tensor : state[u]) {
         run.state.push_back(tensor.narrow(0, begin, end - begin));
       }
-      runs.push_back(std::move(run));
+      runs[u].push_back(std::move(run));
     }
   }
   return runs;
@@ -33,7 +34,11 @@ std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>&
                                                size_t tensors) {
   std::vector<std::vector<at::Tensor>> state(units.size());
   for (size_t u = 0; u < units.size(); ++u) {
-    for (size_t i = 0; i < tensors; ++i) state[u].push_back(at::zeros_like(units[u].values));
+    const at::Tensor& values = units[u].values;
+    for (size_t i = 0; i < tensors; ++i) {
+      state[u].push_back(units[u].state_rests ? FlatWithoutMemory(values.numel(), values.options())
+                                              : at::zeros_like(values));
+    }
   }
   return state;
 }

@@ -16,11 +16,12 @@ struct OptimizerRun {
   bool decay = false;
 };
 
-// Returns the runs of all units, none of them empty. `state` has the state tensors by unit.
-std::vector<OptimizerRun> CutIntoRuns(const std::vector<OptimizerUnit>& units,
-                                      const std::vector<std::vector<at::Tensor>>& state);
+// Returns the runs of each unit, none of them empty. `state` has the state tensors by unit.
+std::vector<std::vector<OptimizerRun>> CutIntoRuns(
+    const std::vector<OptimizerUnit>& units, const std::vector<std::vector<at::Tensor>>& state);
 
-// Returns `tensors` state tensors of zeros for each unit, with the unit's type and size.
+// Returns `tensors` state tensors for each unit, with the unit's type and size: of zeros, or
+// without memory if the unit's state rests elsewhere.
 std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>& units,
                                                size_t tensors);
 

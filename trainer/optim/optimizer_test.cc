@@ -48,7 +48,7 @@ TEST(AdamWTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
       const double mh = m[i] / (1 - std::pow(o.beta1, t)), vh = v[i] / (1 - std::pow(o.beta2, t));
       f.p[i] -= lr * mh / (std::sqrt(vh) + o.epsilon);
     }
-    optimizer->Apply(t, lr);
+    optimizer->Apply(0, t, lr);
     f.ExpectValues(1e-12);
     f.gradients.mul_(-0.7).add_(0.01);
   }
@@ -68,7 +68,7 @@ TEST(SgdTest, FollowsThePlainFormulaWithMomentum) {
       buffer[i] = 0.9 * buffer[i] + g[i] + (i < kDecayed ? 0.1 * f.p[i] : 0.0);
       f.p[i] -= 0.05 * buffer[i];
     }
-    optimizer->Apply(t, 0.05);
+    optimizer->Apply(0, t, 0.05);
     f.ExpectValues(1e-12);
   }
 }

@@ -18,8 +18,8 @@ class Sgd final : public Optimizer {
         runs_(CutIntoRuns(units, state_)) {}
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
-  void Apply(int64_t update, double learning_rate) override {
-    for (OptimizerRun& run : runs_) {
+  void Apply(int unit, int64_t, double learning_rate) override {
+    for (OptimizerRun& run : runs_[static_cast<size_t>(unit)]) {
       if (run.decay && options_.weight_decay != 0.0) {
         run.gradients.add_(run.values, options_.weight_decay);
       }
@@ -38,7 +38,7 @@ class Sgd final : public Optimizer {
   OptimizerOptions options_;
   const std::vector<std::string> names_;
   const std::vector<std::vector<at::Tensor>> state_;
-  std::vector<OptimizerRun> runs_;
+  std::vector<std::vector<OptimizerRun>> runs_;  // by unit
 };
 
 }  // namespace

@@ -47,6 +47,17 @@ KeptMemory& Kept() {
 
 }  // namespace
 
+at::Tensor FlatWithoutMemory(int64_t elements, const at::TensorOptions& options) {
+  const c10::Device device = options.device();
+  const auto bytes = static_cast<size_t>(elements) * options.dtype().itemsize();
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device),
+                       c10::GetAllocator(device.type()), /*resizable=*/false);
+  at::Tensor flat = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(options.computeDispatchKey()), options.dtype());
+  flat.unsafeGetTensorImpl()->set_sizes_contiguous({elements});
+  return flat;
+}
+
 void GiveMemory(const at::Tensor& flat) {
   if (HasMemory(flat)) return;
   const c10::Storage& storage = flat.storage();

@@ -1,6 +1,8 @@
 #ifndef MUSTER_TRAINER_PARALLEL_FLAT_MEMORY_H_
 #define MUSTER_TRAINER_PARALLEL_FLAT_MEMORY_H_
 
+#include <cstdint>
+
 #include "ATen/core/Tensor.h"
 
 namespace muster::trainer {
@@ -11,6 +13,9 @@ namespace muster::trainer {
 // of it as was in use at once. Thread-safe for different tensors.
 
 inline bool HasMemory(const at::Tensor& flat) { return flat.storage().data() != nullptr; }
+
+// Returns a flat tensor of so many elements that has no memory yet.
+at::Tensor FlatWithoutMemory(int64_t elements, const at::TensorOptions& options);
 
 // Gives a tensor memory with undefined contents if it has none.
 void GiveMemory(const at::Tensor& flat);

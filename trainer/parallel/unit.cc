@@ -32,16 +32,20 @@ Unit::Unit(UnitLayout layout, const at::TensorOptions& options) : layout_(std::m
   }
 }
 
-HeldSlice Unit::MakeSlice(const TreeNode& chunks, const Division& division) const {
-  const auto make = [&](const at::Tensor& flat, bool divided) {
-    if (divided) return at::zeros({chunks.leaves() * kChunkElements}, flat.options());
+HeldSlice Unit::MakeSlice(const TreeNode& chunks, const Division& division,
+                          bool values_rest) const {
+  const int64_t elements = chunks.leaves() * kChunkElements;
+  const auto make = [&](const at::Tensor& flat, bool divided, bool rests) {
+    if (divided && rests) return FlatWithoutMemory(elements, flat.options());
+    if (divided) return at::zeros({elements}, flat.options());
     if (!HasMemory(flat)) {
       GiveMemory(flat);
       flat.zero_();
     }
     return ChunksOf(flat, chunks);
   };
-  return {chunks, make(values_, division.values), make(gradients_, division.gradients)};
+  return {chunks, make(values_, division.values, values_rest),
+          make(gradients_, division.gradients, false)};
 }
 
 void Unit::Hold(HeldSlice slice) {

@@ -48,9 +48,11 @@ class Unit {
   const HeldSlice& held() const { return held_; }
   bool divides_values() const { return !held_.values.is_alias_of(values_); }
   bool divides_gradients() const { return !held_.gradients.is_alias_of(gradients_); }
-  // Makes a slice that Hold() can take: zeros where `division` says so. The rest of the unit gets
-  // memory now if it has none, of zeros.
-  HeldSlice MakeSlice(const TreeNode& chunks, const Division& division) const;
+  // Makes a slice that Hold() can take: zeros where `division` says so, or, for values that rest
+  // elsewhere while they are not in use, no memory. The rest of the unit gets memory now if it has
+  // none, of zeros.
+  HeldSlice MakeSlice(const TreeNode& chunks, const Division& division,
+                      bool values_rest = false) const;
   // Holds `slice` from now on. The memory as a whole of what it divides is freed.
   void Hold(HeldSlice slice);
 
@@ -62,7 +64,7 @@ class Unit {
   void AllocateGradients() const;
   void ReleaseGradients() const;
 
-  // Sets initial values, a function of seed and tensor names.
+  // Sets initial values, a function of seed and tensor names. The held ones have memory.
   void Initialize(uint64_t seed);
   // Returns Internal if a view is broken because its grad was replaced: training would silently use
   // stale gradients.

@@ -24,8 +24,8 @@ at::Tensor LoadedPart(Files& files, int index, const std::string& name) {
   TrainingOptions options = TinyOptions();
   options.divided = {.values = true, .gradients = true};
   auto state = *TrainingState::Create(*LoadScriptModel(files, kPath, at::kFloat), options);
-  state->Divide({.index = index, .count = 2});
-  state->InitializeFresh();
+  EXPECT_TRUE(state->Divide({.index = index, .count = 2}).ok());
+  EXPECT_TRUE(state->InitializeFresh().ok());
   ScriptInitialWeights weights(files, kPath, at::kFloat);
   const absl::Status loaded = LoadInitialWeights(weights, *state);
   EXPECT_TRUE(loaded.ok()) << loaded;

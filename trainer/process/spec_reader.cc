@@ -72,6 +72,23 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   return absl::OkStatus();
 }
 
+absl::Status ReadParallelism(const v1alpha1::ParallelismSpec& spec, TrainingOptions& options) {
+  options.divided = {.values = spec.zero() >= 3, .gradients = spec.zero() >= 2};
+  OffloadOptions& offload = options.offload;
+  offload.optimizer = spec.offload().optimizer() == "Disk";
+  offload.weights = spec.offload().weights() == "Disk";
+  if (offload.weights && !options.divided.values) {
+    return absl::InvalidArgumentError(
+        "trainer.parallelism.offload.weights: Disk needs zero: 3, so that each rank keeps weights "
+        "while it uses them only");
+  }
+  if (!offload.optimizer && !offload.weights) return absl::OkStatus();
+  offload.directory = spec.offload().directory();
+  if (!offload.directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "trainer.parallelism.offload.directory: what is kept on disk needs a directory");
+}
+
 template <typename Message>
 bool Same(const Message& a, const Message& b) {
   return a.SerializeAsString() == b.SerializeAsString();
@@ -97,8 +114,7 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   RunConfig config;
   config.settings.local_rank = local_rank;
   MUSTER_RETURN_IF_ERROR(ReadTrain(spec.trainer().train(), config));
-  const int zero = spec.trainer().parallelism().zero();
-  config.training.divided = {.values = zero >= 3, .gradients = zero >= 2};
+  MUSTER_RETURN_IF_ERROR(ReadParallelism(spec.trainer().parallelism(), config.training));
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
   if (interval.mode() == "Time") {

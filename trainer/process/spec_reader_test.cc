@@ -49,6 +49,28 @@ TEST(SpecReaderTest, TheStageOfZeroSaysWhatIsDivided) {
   EXPECT_EQ(divided(3), (Division{.values = true, .gradients = true}));
 }
 
+TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  v1alpha1::ParallelismSpec& parallelism = *spec.mutable_trainer()->mutable_parallelism();
+  v1alpha1::OffloadSpec& offload = *parallelism.mutable_offload();
+  offload.set_optimizer("Memory");
+  offload.set_directory("/scratch");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.offload, OffloadOptions()) << "nothing is there";
+  offload.set_optimizer("Disk");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.offload,
+            (OffloadOptions{.optimizer = true, .directory = "/scratch"}));
+  offload.set_weights("Disk");
+  EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
+            "trainer.parallelism.offload.weights: Disk needs zero: 3, so that each rank keeps "
+            "weights while it uses them only");
+  parallelism.set_zero(3);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.offload,
+            (OffloadOptions{.optimizer = true, .weights = true, .directory = "/scratch"}));
+  offload.clear_directory();
+  EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
+            "trainer.parallelism.offload.directory: what is kept on disk needs a directory");
+}
+
 v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();

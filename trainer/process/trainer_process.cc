@@ -77,8 +77,9 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
   const planner::MemoryEstimate whole =
       planner::EstimateMemory(shape, precision, static_cast<int32_t>(training.micro_batch),
                               static_cast<int32_t>(training.sequence), kind);
-  planner::MemoryEstimate memory =
-      planner::DivideMemory(whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec));
+  planner::MemoryEstimate memory = planner::DivideMemory(
+      whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec),
+      {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
   return memory;
 }
@@ -236,16 +237,17 @@ void TrainerProcess::Announce() const {
 absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
     const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& progress) {
-  std::unique_ptr<TrainerProcess> process(new TrainerProcess(clock));
+  std::unique_ptr<TrainerProcess> process(new TrainerProcess(files, clock));
   process->spec_ = configure.spec();
   const v1alpha1::TrainingJobSpec& spec = process->spec_;
   MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
   MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options, files));
   process->initial_ = process->MakeInitialWeights(files, model);
-  MUSTER_ASSIGN_OR_RETURN(process->state_,
-                          TrainingState::Create(std::move(model), process->config_.training,
-                                                {.index = 0, .count = ShardsOf(spec)}));
+  MUSTER_ASSIGN_OR_RETURN(
+      process->state_,
+      TrainingState::Create(std::move(model), process->config_.training,
+                            {.index = 0, .count = ShardsOf(spec)}, &process->state_files_));
   process->network_ = MakeGlooNetwork(options.host, process->config_.step_deadline);
   if (!spec.checkpoint().uri().empty()) {
     const Tokenizer* tokenizer = process->dataset_.tokenizer.get();

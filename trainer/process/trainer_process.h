@@ -20,6 +20,7 @@
 #include "trainer/engine/run_config.h"
 #include "trainer/engine/trainer.h"
 #include "trainer/engine/training_state.h"
+#include "trainer/offload/directory_state_files.h"
 
 namespace muster::trainer {
 
@@ -45,7 +46,8 @@ class TrainerProcess {
   Trainer& trainer() { return *trainer_; }
 
  private:
-  explicit TrainerProcess(const Clock& clock) : timer_(clock, Phase::kInit) {}
+  TrainerProcess(Files& files, const Clock& clock)
+      : timer_(clock, Phase::kInit), state_files_(files) {}
   absl::Status OpenData(const v1alpha1::TrainerSpec& spec, const ProcessOptions& options,
                         Files& files);
   absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
@@ -66,6 +68,7 @@ class TrainerProcess {
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<BatchFeed> feed_;
   std::unique_ptr<InitialWeights> initial_;  // null: random ones
+  DirectoryStateFiles state_files_;
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<RoundNetwork> network_;
   std::unique_ptr<Checkpoints> checkpoints_;

@@ -24,8 +24,9 @@ namespace muster::trainer {
 
 // One rank with its engine and a tiny model, alone in its round. An error fails the test.
 struct SoloEngine {
-  explicit SoloEngine(const TrainingOptions& options, double dropout = 0.0)
-      : state(MakeTinyState(options, dropout)),
+  explicit SoloEngine(const TrainingOptions& options, double dropout = 0.0,
+                      StateFiles* files = nullptr)
+      : state(MakeTinyState(options, dropout, files)),
         feed(options, TinyModel(dropout).vocabulary),
         communicator(std::move(MakeLocalCommunicators({})[0])),
         engine(*state, feed, timer, interrupt) {

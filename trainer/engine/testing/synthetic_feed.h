@@ -10,10 +10,12 @@
 #include "ATen/ops/empty.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "gtest/gtest.h"
 #include "planner/model_shape.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/offload/state_file.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/schedule.h"
 
@@ -109,15 +111,17 @@ inline TrainingOptions TinyOptions() {
 }
 
 inline std::unique_ptr<TrainingState> MakeState(const TrainingOptions& options,
-                                                const planner::ModelShape& model) {
-  auto state = TrainingState::Create(*MakeModel(model), options);
-  (*state)->InitializeFresh();
+                                                const planner::ModelShape& model,
+                                                StateFiles* files = nullptr) {
+  auto state = TrainingState::Create(*MakeModel(model), options, {}, files);
+  EXPECT_TRUE(state.ok()) << state.status();
+  EXPECT_TRUE((*state)->InitializeFresh().ok());
   return *std::move(state);
 }
 
-inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options,
-                                                    double dropout) {
-  return MakeState(options, TinyModel(dropout));
+inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options, double dropout,
+                                                    StateFiles* files = nullptr) {
+  return MakeState(options, TinyModel(dropout), files);
 }
 
 }  // namespace muster::trainer

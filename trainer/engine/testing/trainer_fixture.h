@@ -111,7 +111,7 @@ class TrainerTest : public ::testing::Test {
   // Leaves out the optimizer's state, of which a rank may have a part, and the digest's last
   // number, which covers the attempt: it differs between histories.
   static std::vector<int64_t> WeightsOf(ThreadTrainer& trainer) {
-    std::vector<int64_t> digest = trainer.state().Digest();
+    std::vector<int64_t> digest = *trainer.state().Digest();
     digest.resize(trainer.state().units().size());
     return digest;
   }

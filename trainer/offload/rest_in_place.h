@@ -1,0 +1,32 @@
+#ifndef MUSTER_TRAINER_OFFLOAD_REST_IN_PLACE_H_
+#define MUSTER_TRAINER_OFFLOAD_REST_IN_PLACE_H_
+
+#include <cstring>
+
+#include "trainer/offload/state_rest.h"
+
+namespace muster::trainer {
+
+// Tensors that rest where they are used, in memory.
+class RestInPlace final : public StateRest {
+ public:
+  bool has_generations() const override { return false; }
+  absl::Status Bring(int) override { return absl::OkStatus(); }
+  void MakeRoom(int) override {}
+  absl::Status Keep(int) override { return absl::OkStatus(); }
+  void Drop(int) override {}
+  absl::Status Read(const at::Tensor& part, std::span<std::byte> into) override {
+    if (!into.empty()) std::memcpy(into.data(), part.const_data_ptr(), into.size());
+    return absl::OkStatus();
+  }
+  absl::Status Write(const at::Tensor& part, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(part.mutable_data_ptr(), from.data(), from.size());
+    return absl::OkStatus();
+  }
+  void Swap() override {}
+  void Discard() override {}
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_OFFLOAD_REST_IN_PLACE_H_

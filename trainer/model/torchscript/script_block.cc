@@ -63,15 +63,9 @@ int64_t VersionsOfBatch(const MicroBatchContext& context) {
 
 // Returns `labels` with those from the `from`-th valid one up to the `to`-th alone.
 at::Tensor KeepLabels(const at::Tensor& labels, int64_t from, int64_t to) {
-  at::Tensor kept = labels.clone(at::MemoryFormat::Contiguous);
-  auto* label = kept.mutable_data_ptr<int64_t>();
-  int64_t valid = 0;
-  for (int64_t i = 0; i < kept.numel(); ++i) {
-    if (label[i] == kIgnoredLabel) continue;
-    if (valid < from || valid >= to) label[i] = kIgnoredLabel;
-    ++valid;
-  }
-  return kept;
+  const at::Tensor valid = labels.ne(kIgnoredLabel);
+  const at::Tensor place = valid.flatten().cumsum(0).sub(1).view_as(valid);
+  return labels.masked_fill(place.lt(from).logical_or(place.ge(to)), kIgnoredLabel);
 }
 
 }  // namespace
@@ -174,7 +168,7 @@ void ScriptBlock::CheckLoss(const at::Tensor& loss, bool training) const {
 // silently weigh micro-batches wrongly.
 void ScriptBlock::CheckSum(const std::vector<at::Tensor>& inputs,
                            const MicroBatchContext& context) {
-  const int64_t valid = CountValid(context.labels);
+  const int64_t valid = context.labels.ne(kIgnoredLabel).sum().item<int64_t>();
   if (valid < 2) return;
   const at::NoGradGuard no_graph;
   MicroBatchContext part = context;

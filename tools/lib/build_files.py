@@ -27,6 +27,8 @@ class _Recorder(dict):
             self[rule] = functools.partial(self._rule, rule=rule, testonly=rule.endswith("_test"))
         self["glob"] = self._glob
         self["muster_proto_library"] = self._proto
+        self["cuda_library"] = functools.partial(self._cuda, rule="cc_library")
+        self["cuda_test"] = functools.partial(self._cuda, rule="cc_test", testonly=True)
         self["native"] = self
 
     def __missing__(self, name):
@@ -52,6 +54,10 @@ class _Recorder(dict):
             "rule": rule,
             "optimized": optimized,
         }
+
+    def _cuda(self, name, rule, cuda_deps=(), deps=(), **kwargs):
+        own = "@system//:gtest_main" if rule == "cc_test" else "@cuda//:headers"
+        self._rule(name, rule=rule, deps=[*cuda_deps, *deps, own], **kwargs)
 
     def _proto(self, name, src, deps=(), grpc=False, **kwargs):
         stem = src[: -len(".proto")]

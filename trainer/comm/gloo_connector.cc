@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -14,6 +13,7 @@
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/gloo_group.h"
 #include "trainer/comm/local_communicator.h"
+#include "trainer/comm/meeting.h"
 #include "trainer/comm/store_client.h"
 
 namespace muster::trainer {
@@ -87,7 +87,6 @@ class GlooConnector::Impl {
 
  private:
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectBetween(absl::Time until);
-  absl::Status WaitForRanks(absl::Time until);
   c10::intrusive_ptr<c10d::ProcessGroupGloo> MakeGroup(absl::Time until) const;
   std::set<ConnectedSocket> AppearedSockets() const MUSTER_EXCLUDES(mu_);
   // Returns the abort's reason if there was one, else `status`.
@@ -121,30 +120,6 @@ std::set<ConnectedSocket> GlooConnector::Impl::AppearedSockets() const {
   return appeared;
 }
 
-// Every rank announces itself before any goes on, so that a missing rank is named and none is stuck
-// while Gloo connects.
-absl::Status GlooConnector::Impl::WaitForRanks(absl::Time until) {
-  auto key = [this](int rank) { return absl::StrCat(options_.tag, "/here/", rank); };
-  MUSTER_RETURN_IF_ERROR(client_->Set(key(options_.rank), "1", until));
-  for (int r = 0; r < options_.size; ++r) {
-    const absl::Status status = client_->WaitFor(key(r), until).status();
-    if (!absl::IsDeadlineExceeded(status)) {
-      MUSTER_RETURN_IF_ERROR(status);
-      continue;
-    }
-    const absl::Time soon = Clock::Real().Monotonic() + absl::Seconds(1);
-    std::vector<int> absent;
-    for (int other = 0; other < options_.size; ++other) {
-      MUSTER_ASSIGN_OR_RETURN(const auto here, client_->Get(key(other), soon));
-      if (!here) absent.push_back(other);
-    }
-    return absl::DeadlineExceededError(
-        absl::StrCat("group ", options_.tag,
-                     ": these ranks did not connect in time: ", absl::StrJoin(absent, ", ")));
-  }
-  return absl::OkStatus();
-}
-
 c10::intrusive_ptr<c10d::ProcessGroupGloo> GlooConnector::Impl::MakeGroup(absl::Time until) const {
   const absl::Duration left = std::max(until - Clock::Real().Monotonic(), absl::Milliseconds(100));
   auto options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(left));
@@ -159,7 +134,7 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> GlooConnector::Impl::MakeGroup(absl::
 absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::ConnectBetween(
     absl::Time until) {
   MUSTER_RETURN_IF_ERROR(client_->Connect(options_.store, until));
-  MUSTER_RETURN_IF_ERROR(WaitForRanks(until));
+  MUSTER_RETURN_IF_ERROR(MeetRanks(*client_, options_.tag, options_.rank, options_.size, until));
   GlooGroup group{.deadline = options_.deadline, .check = options_.check};
   try {
     group.process_group = MakeGroup(until);

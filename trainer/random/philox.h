@@ -4,12 +4,20 @@
 #include <array>
 #include <cstdint>
 
+// nvcc compiles these functions for the card as well.
+#if defined(__CUDACC__)
+#define MUSTER_HOST_AND_DEVICE __host__ __device__
+#else
+#define MUSTER_HOST_AND_DEVICE
+#endif
+
 namespace muster::trainer {
 
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011). The four words depend only on
 // a 64-bit key and a 128-bit counter, so computing an element anywhere, however often, gives the
 // same bits. Pure; the same function serves CPU and CUDA.
-inline std::array<uint32_t, 4> Philox(uint64_t key, std::array<uint32_t, 4> counter) {
+MUSTER_HOST_AND_DEVICE inline std::array<uint32_t, 4> Philox(uint64_t key,
+                                                             std::array<uint32_t, 4> counter) {
   auto k0 = static_cast<uint32_t>(key);
   auto k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
@@ -24,7 +32,7 @@ inline std::array<uint32_t, 4> Philox(uint64_t key, std::array<uint32_t, 4> coun
 }
 
 // splitmix64's finaliser: spreads a seed over all bits of a key.
-inline uint64_t MixKey(uint64_t x) {
+MUSTER_HOST_AND_DEVICE inline uint64_t MixKey(uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;

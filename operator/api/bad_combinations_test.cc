@@ -113,6 +113,14 @@ const ManifestCase kContradictions[] = {
     {"ShardWithoutZero", "{name: adamw}", "{name: adamw}\n    parallelism: {shard: 2}",
      "job.yaml:11: spec.trainer.parallelism.shard: says how many ranks divide the state, which "
      "zero: 0 does not divide: set zero to 1, 2 or 3\n"},
+    {"OffloadedWeightsWithoutZero3", "{name: adamw}",
+     "{name: adamw}\n    parallelism: {zero: 2, offload: {weights: Disk, directory: scratch}}",
+     "job.yaml:11: spec.trainer.parallelism.offload.weights: weights can be kept on disk between "
+     "their uses only where they are gathered for each use: set zero to 3\n"},
+    {"OffloadWithoutADirectory", "{name: adamw}",
+     "{name: adamw}\n    parallelism: {offload: {optimizer: Disk}}",
+     "job.yaml:11: spec.trainer.parallelism.offload.directory: what is kept on disk needs a "
+     "directory: set it to one on a local disk of each node\n"},
     {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
      "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
      "workers.gpus out, or give the template a command that uses the GPUs\n"},

@@ -101,6 +101,15 @@ Broken ShardOfZero(const v1alpha1::ParallelismSpec& parallelism) {
   return Unless(!parallelism.has_shard() || parallelism.shard() == 1 || parallelism.zero() > 0);
 }
 
+Broken OffloadOfDividedWeights(const v1alpha1::ParallelismSpec& parallelism) {
+  return Unless(parallelism.offload().weights() != "Disk" || parallelism.zero() == 3);
+}
+
+Broken OffloadHasDirectory(const v1alpha1::OffloadSpec& offload) {
+  return Unless(offload.has_directory() ||
+                (offload.optimizer() != "Disk" && offload.weights() != "Disk"));
+}
+
 Broken TrainerHasNoGpus(const TrainingJobSpec& spec) {
   return Unless(!spec.has_trainer() || spec.workers().gpus() == 0);
 }
@@ -309,6 +318,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
       {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
       {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
+      {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},
+      {"offload-has-directory", Typed<v1alpha1::OffloadSpec, OffloadHasDirectory>},
       {"trainer-has-no-gpus", Typed<TrainingJobSpec, TrainerHasNoGpus>},
       {"trainer-has-no-rdma", Typed<TrainingJobSpec, TrainerHasNoRdma>},
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},

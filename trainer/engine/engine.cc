@@ -82,9 +82,8 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   }
   const TableShape shape = ShapeOf(state_);
   const MeshShape mesh = ShapeOf(groups);
-  MUSTER_ASSIGN_OR_RETURN(std::vector<TaskTable> tables,
-                          MakeTables(shape, mesh, options.micro_batches));
-  MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
+  MUSTER_ASSIGN_OR_RETURN(LayoutTables tables, MakeTables(shape, mesh, options.micro_batches));
+  MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables.distinct).status());
   communicator_ = &communicator;
   groups_ = groups;
   values_ =
@@ -93,7 +92,8 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
           : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
-  table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
+  const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
+  table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
   evaluation_ = EvaluationTable(shape);
   reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
   return absl::OkStatus();

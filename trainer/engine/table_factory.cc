@@ -1,5 +1,7 @@
 #include "trainer/engine/table_factory.h"
 
+#include <map>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -32,8 +34,8 @@ int MostMicroBatches(const MeshShape& mesh, int64_t micro_batches) {
   return static_cast<int>((micro_batches + ranks - 1) / ranks);
 }
 
-absl::StatusOr<std::vector<TaskTable>> MakeTables(const TableShape& shape, const MeshShape& mesh,
-                                                  int64_t micro_batches) {
+absl::StatusOr<LayoutTables> MakeTables(const TableShape& shape, const MeshShape& mesh,
+                                        int64_t micro_batches) {
   MUSTER_RETURN_IF_ERROR(CheckAxes(mesh));
   const int ranks = mesh.size();
   if (ranks > micro_batches) {
@@ -41,10 +43,13 @@ absl::StatusOr<std::vector<TaskTable>> MakeTables(const TableShape& shape, const
                                                    " micro-batches: a rank would have none"));
   }
   const int most = MostMicroBatches(mesh, micro_batches);
-  std::vector<TaskTable> tables;
+  LayoutTables tables;
+  std::map<int, int> index_of;  // by number of micro-batches
   for (int r = 0; r < ranks; ++r) {
-    const TreeNode range = RankRange(micro_batches, r, ranks);
-    tables.push_back(DataParallelTable(shape, static_cast<int>(range.leaves()), most));
+    const int own = static_cast<int>(RankRange(micro_batches, r, ranks).leaves());
+    const auto [found, is_new] = index_of.try_emplace(own, tables.distinct.size());
+    if (is_new) tables.distinct.push_back(DataParallelTable(shape, own, most));
+    tables.of_rank.push_back(found->second);
   }
   return tables;
 }

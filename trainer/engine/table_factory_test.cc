@@ -1,5 +1,7 @@
 #include "trainer/engine/table_factory.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/table_check.h"
@@ -15,9 +17,17 @@ TEST(MakeTablesTest, CopiesAndShardsTakeMicroBatchesOfTheirOwn) {
   const MeshShape mesh{.data = 2, .shard = 2};
   const auto tables = MakeTables(TwoBlocks(), mesh, 6);
   ASSERT_TRUE(tables.ok()) << tables.status();
-  EXPECT_EQ(tables->size(), 4u);
-  EXPECT_TRUE(CheckTables(TwoBlocks(), *tables).ok());
+  EXPECT_EQ(tables->of_rank, (std::vector<int>{0, 1, 0, 1}));
+  EXPECT_EQ(tables->distinct.size(), 2u);
+  EXPECT_TRUE(CheckTables(TwoBlocks(), tables->distinct).ok());
   EXPECT_EQ(MostMicroBatches(mesh, 6), 2);
+}
+
+TEST(MakeTablesTest, AThousandRanksHaveNoMoreTablesThanTheyHaveShares) {
+  const auto tables = MakeTables(TwoBlocks(), {.data = 256, .shard = 4}, 1536);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  EXPECT_EQ(tables->of_rank.size(), 1024u);
+  EXPECT_EQ(tables->distinct.size(), 2u);
 }
 
 TEST(MakeTablesTest, ALayoutWithoutATableIsRefusedByItsAxis) {

@@ -1,46 +1,18 @@
 #include "trainer/model/layers/linear.h"
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
-#include "ATen/core/dispatch/Dispatcher.h"
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/linear.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/layers/matrix_product.h"
 
 namespace muster::trainer {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// The operator behind torch.compile's linear layers: x times the transpose of w, plus bias, with
-// any strides.
-using LinearPointwise = at::Tensor(const at::Tensor& x, const at::Tensor& w,
-                                   const std::optional<at::Tensor>& bias,
-                                   std::string_view attribute,
-                                   c10::List<std::optional<at::Scalar>> scalars,
-                                   std::optional<std::string_view> algorithm);
-
-const std::optional<c10::TypedOperatorHandle<LinearPointwise>>& OneDnn() {
-  static const auto* handle = [] {
-    auto* found = new std::optional<c10::TypedOperatorHandle<LinearPointwise>>();
-    const auto schema = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-    if (schema.has_value()) *found = schema->typed<LinearPointwise>();
-    return found;
-  }();
-  return *handle;
-}
-
-at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
-                           const std::optional<at::Tensor>& bias) {
-  return OneDnn()->call(x, w, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
-}
-
-bool UsesOneDnn(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat && x.is_cpu() && OneDnn().has_value();
-}
 
 // y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
 class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {

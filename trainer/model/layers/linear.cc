@@ -14,6 +14,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Returns a times b, or nothing if it is in the weight's gradient already.
+at::Tensor WeightGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b) {
+  return b.size(0) < kManyRows ? AddToGradient(weight, a, b) : TimesTransposed(a, b.t());
+}
+
 // y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
 class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
  public:
@@ -32,11 +37,11 @@ class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
     const bool transposed = context->saved_data["transposed"].toBool();
     at::Tensor x_gradient, weight_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {
-      x_gradient = TimesTransposed(g, transposed ? weight : weight.t(), std::nullopt);
+      x_gradient = TimesTransposed(g, transposed ? weight : weight.t());
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient = transposed ? TimesTransposed(x.t(), g.t(), std::nullopt)
-                                   : TimesTransposed(g.t(), x.t(), std::nullopt);
+      weight_gradient =
+          transposed ? WeightGradient(weight, x.t(), g) : WeightGradient(weight, g.t(), x);
     }
     if (context->saved_data["bias"].toBool()) bias_gradient = g.sum(0);
     return {x_gradient, weight_gradient, bias_gradient, at::Tensor()};

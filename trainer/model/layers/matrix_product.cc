@@ -29,11 +29,8 @@ const std::optional<c10::TypedOperatorHandle<LinearPointwise>>& OneDnn() {
   return *handle;
 }
 
-// Below so many rows, the passes over memory for a temporary cost more than oneDNN gains.
-constexpr int64_t kRowsForOneDnn = 512;
-
-// The elements of a temporary: 2 MiB in FP32, which stay in the cache until they are added.
-constexpr int64_t kBlockElements = int64_t{1} << 19;
+// The most elements of a temporary: 8 MiB in FP32, which stay in the cache until they are added.
+constexpr int64_t kBlockElements = int64_t{1} << 21;
 
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
   return UsesOneDnn(a) ? TimesTransposed(a, b.t()) : a.matmul(b);
@@ -58,11 +55,12 @@ at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
 
 void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale) {
   const bool wider = sum.scalar_type() != a.scalar_type();
-  if (!wider && !(UsesOneDnn(a) && b.size(0) >= kRowsForOneDnn)) {
+  if (!wider && !(UsesOneDnn(a) && b.size(0) >= kManyRows)) {
     sum.addmm_(a, b, 1.0, scale);
     return;
   }
-  const int64_t size = std::max<int64_t>(kBlockElements / b.size(1), 1);
+  const int64_t blocks = (sum.numel() + kBlockElements - 1) / kBlockElements;
+  const int64_t size = (a.size(0) + blocks - 1) / std::max<int64_t>(blocks, 1);
   for (int64_t begin = 0; begin < a.size(0); begin += size) {
     const int64_t count = std::min(size, a.size(0) - begin);
     sum.narrow(0, begin, count).add_(Product(a.narrow(0, begin, count), b), scale);

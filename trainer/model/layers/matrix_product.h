@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_MODEL_LAYERS_MATRIX_PRODUCT_H_
 #define MUSTER_TRAINER_MODEL_LAYERS_MATRIX_PRODUCT_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "ATen/core/Tensor.h"
@@ -18,6 +19,9 @@ bool UsesOneDnn(const at::Tensor& x);
 // Returns x [rows, in] times the transpose of w [out, in], plus bias [out] if there is one.
 at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
                            const std::optional<at::Tensor>& bias = std::nullopt);
+
+// From so many rows on, oneDNN gains more than the passes over memory for a temporary cost.
+inline constexpr int64_t kManyRows = 512;
 
 // Adds scale * a [m, rows] times b [rows, n] to sum [m, n], which may be of a wider type, without a
 // second tensor of its size. Products in a narrow type are rounded to it before they are added.

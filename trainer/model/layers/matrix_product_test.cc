@@ -21,7 +21,7 @@ double Distance(const at::Tensor& a, const at::Tensor& b) {
 
 // Few rows and many, and a sum of more than one block.
 constexpr std::tuple<int64_t, int64_t, int64_t> kShapes[] = {
-    {5, 7, 3}, {64, 300, 200}, {600, 300, 200}, {600, 1500, 700}};
+    {5, 7, 3}, {64, 300, 200}, {600, 300, 200}, {600, 3500, 700}};
 
 TEST(AddProductTest, AddsTheScaledProductOfTensorsOfAnyStrides) {
   for (const auto& [rows, m, n] : kShapes) {

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "planner/logits_rows.h"
 
 namespace muster::planner {
 namespace {
@@ -140,6 +141,17 @@ int64_t SavedPerToken(const ModelShape& shape) {
       return 14 * c + 2 * shape.key_value_width() + 4 * int64_t{shape.feed_forward_width};
   }
   return 0;
+}
+
+// Returns the bytes that the loss takes of one micro-batch of so many tokens: a chunk of logits,
+// which become log-probabilities and their gradient in place, and a chunk's copies in the type of
+// products if that is another. Gradients from several chunks are added up in tensors of their own.
+int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens) {
+  const int64_t element = ElementBytes(precision), compute = ComputeBytes(precision);
+  const int64_t rows = LogitsRows(tokens, shape.vocabulary);
+  const int64_t chunk =
+      rows * shape.vocabulary * (element + (compute == element ? 0 : 2 * compute));
+  return rows == tokens ? chunk : chunk + (shape.vocabulary + tokens) * shape.width * element;
 }
 
 // Returns the elements of attention's biases, which all blocks of a rank share.
@@ -281,8 +293,7 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
   }
   memory.activations =
       saved * shape.layers + tokens * shape.width * compute + SharedBias(shape, sequence) * element;
-  // Logits in compute precision; log-softmax and gradient in at least FP32.
-  memory.logits = tokens * shape.vocabulary * (compute + 2 * element);
+  memory.logits = LogitsMemory(shape, precision, tokens);
   return memory;
 }
 

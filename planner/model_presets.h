@@ -48,7 +48,7 @@ struct MemoryEstimate {
   int64_t optimizer = 0;
   // Activations of one micro-batch that all layers save for the backward pass.
   int64_t activations = 0;
-  // Logits, their softmax and their gradient, for one micro-batch.
+  // A chunk of a micro-batch's logits, and the gradients that are computed along with it.
   int64_t logits = 0;
   // The copy that a checkpoint is written from.
   int64_t checkpoint_copy = 0;

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "planner/logits_rows.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::planner {
@@ -172,7 +173,8 @@ TEST(EstimateMemory, CountsEachPart) {
   EXPECT_EQ(fp32.gradients, 4 * p);
   EXPECT_EQ(fp32.optimizer, 8 * p);
   EXPECT_EQ(fp32.checkpoint_copy, 12 * p);
-  EXPECT_EQ(fp32.logits, int64_t{4} * 1024 * 50304 * 12);
+  // A chunk, and the gradients of the head's weight and input.
+  EXPECT_EQ(fp32.logits, (int64_t{164} * 50304 + (50304 + 4096) * 768) * 4);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kSgd).optimizer, 0);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp64, 4, 1024, OptimizerKind::kSgdMomentum).optimizer,
             8 * p);
@@ -188,6 +190,26 @@ TEST(EstimateMemory, TheStateFollowsFromTheNumberOfParametersAlone) {
   EXPECT_EQ(state.optimizer, 16'000);
   EXPECT_EQ(state.checkpoint_copy, 24'000);
   EXPECT_EQ(state.activations + state.logits, 0);
+}
+
+TEST(EstimateMemory, LogitsOfFewTokensAreOneChunk) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto logits = [&](Precision precision) {
+    return EstimateMemory(shape, precision, 2, 64, OptimizerKind::kAdamW).logits;
+  };
+  EXPECT_EQ(logits(Precision::kFp32), int64_t{128} * 50304 * 4);
+  EXPECT_EQ(logits(Precision::kFp64), int64_t{128} * 50304 * 8);
+  // In BF16 as products, in FP32 in between, and in BF16 as their gradient.
+  EXPECT_EQ(logits(Precision::kBf16), int64_t{128} * 50304 * 8);
+}
+
+TEST(LogitsRows, ChunksAreBoundedAndAlike) {
+  EXPECT_EQ(LogitsRows(512, 512), 512);
+  EXPECT_EQ(LogitsRows(128, 50304), 128);
+  EXPECT_EQ(LogitsRows(4096, 50304), 164);   // 25 chunks
+  EXPECT_EQ(LogitsRows(4096, 1 << 20), 32);  // never fewer, if there are as many
+  EXPECT_EQ(LogitsRows(7, int64_t{1} << 30), 7);
+  EXPECT_EQ(LogitsRows(0, 512), 0);
 }
 
 TEST(EstimateMemory, BiasesOfPositionsAreKeptOnce) {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "ATen/core/Tensor.h"
-#include "ATen/ops/embedding.h"
 #include "trainer/model/layers/layered_block.h"
 
 namespace muster::trainer {
@@ -15,6 +14,11 @@ namespace muster::trainer {
 inline Partition VocabularyParallel(int64_t vocabulary) {
   return {.dimension = 0, .pieces = vocabulary};
 }
+
+// Looks rows of weight [count, width] up: `rows` are int64 of any shape, and the width is added to
+// it. If it is a large leaf with memory for its gradient, that is added to where it lies, without a
+// table of its size.
+at::Tensor EmbeddingRows(const at::Tensor& weight, const at::Tensor& rows);
 
 // A table of vectors, [count, width], that its block looks rows up in: `name`.weight.
 class Embedding {
@@ -26,7 +30,7 @@ class Embedding {
 
   // `rows` are int64 of any shape; the width is added to it.
   at::Tensor operator()(const at::Tensor& rows) const {
-    return at::embedding(parameters_[weight_], rows);
+    return EmbeddingRows(parameters_[weight_], rows);
   }
 
  private:

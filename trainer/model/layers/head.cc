@@ -3,9 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/core/Reduction.h"
-#include "ATen/ops/cross_entropy_loss.h"
 #include "trainer/model/layers/embedding.h"
+#include "trainer/model/layers/head_loss.h"
 #include "trainer/model/layers/layered_block.h"
 #include "trainer/model/layers/linear.h"
 
@@ -23,12 +22,9 @@ class HeadBlock final : public LayeredBlock {
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     if (!context.labels.defined()) return {.tensors = {NextLogits(inputs[0])}};
-    const auto type = context.compute_type;
     const at::Tensor x = norm_(inputs[0]).view({-1, width_});
-    const at::Tensor logits = LinearOutIn(x.to(type), parameters_[weight_]);
-    const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
-    return {.tensors = {at::cross_entropy_loss(logits.to(wide), context.labels.view({-1}), {},
-                                               at::Reduction::Sum, kIgnoredLabel)}};
+    return {.tensors = {HeadLoss(x, parameters_[weight_], context.labels.view({-1}),
+                                 context.compute_type)}};
   }
 
  private:

@@ -1,13 +1,12 @@
 #include "trainer/model/layers/linear.h"
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
-#include "ATen/core/dispatch/Dispatcher.h"
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/linear.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/layers/matrix_product.h"
 
 namespace muster::trainer {
 namespace {
@@ -15,31 +14,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The operator behind torch.compile's linear layers: x times the transpose of w, plus bias, with
-// any strides.
-using LinearPointwise = at::Tensor(const at::Tensor& x, const at::Tensor& w,
-                                   const std::optional<at::Tensor>& bias,
-                                   std::string_view attribute,
-                                   c10::List<std::optional<at::Scalar>> scalars,
-                                   std::optional<std::string_view> algorithm);
-
-const std::optional<c10::TypedOperatorHandle<LinearPointwise>>& OneDnn() {
-  static const auto* handle = [] {
-    auto* found = new std::optional<c10::TypedOperatorHandle<LinearPointwise>>();
-    const auto schema = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
-    if (schema.has_value()) *found = schema->typed<LinearPointwise>();
-    return found;
-  }();
-  return *handle;
-}
-
-at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
-                           const std::optional<at::Tensor>& bias) {
-  return OneDnn()->call(x, w, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
-}
-
-bool UsesOneDnn(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat && x.is_cpu() && OneDnn().has_value();
+// Returns a times b, or nothing if it is in the weight's gradient already.
+at::Tensor WeightGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b) {
+  return b.size(0) < kManyRows ? AddToGradient(weight, a, b) : TimesTransposed(a, b.t());
 }
 
 // y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
@@ -60,11 +37,11 @@ class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
     const bool transposed = context->saved_data["transposed"].toBool();
     at::Tensor x_gradient, weight_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {
-      x_gradient = TimesTransposed(g, transposed ? weight : weight.t(), std::nullopt);
+      x_gradient = TimesTransposed(g, transposed ? weight : weight.t());
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient = transposed ? TimesTransposed(x.t(), g.t(), std::nullopt)
-                                   : TimesTransposed(g.t(), x.t(), std::nullopt);
+      weight_gradient =
+          transposed ? WeightGradient(weight, x.t(), g) : WeightGradient(weight, g.t(), x);
     }
     if (context->saved_data["bias"].toBool()) bias_gradient = g.sum(0);
     return {x_gradient, weight_gradient, bias_gradient, at::Tensor()};

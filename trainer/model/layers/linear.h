@@ -12,10 +12,11 @@
 
 namespace muster::trainer {
 
-// Matrix products as an autograd function. FP32 goes through oneDNN, which on CPUs not made by
-// Intel is twice as fast as the BLAS that at::addmm calls; other types, and builds without oneDNN,
-// go through at::addmm. Every input that requires a gradient gets one. Deterministic for equal
-// shapes and one thread. The product is in the type of x: weights of another type are cast to it.
+// Matrix products as an autograd function (see matrix_product.h). Every input that requires a
+// gradient gets one; in FP32, products of few rows are added to the gradient of a weight that is a
+// leaf with memory for it, so that torch::autograd::grad() is only for weights without.
+// Deterministic for equal shapes and one thread. The product is in the type of x: weights of
+// another type are cast to it.
 
 // Returns x [rows, in] times weight [in, out] plus bias [out]: the Conv1D of the original GPT-2.
 at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);

@@ -7,6 +7,7 @@
 #include "ATen/ops/equal.h"
 #include "ATen/ops/linear.h"
 #include "ATen/ops/randn.h"
+#include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
 
@@ -68,6 +69,26 @@ TEST(LinearTest, CastWeightsGiveTheBitsOfAutogradsCastsAndAreNotKept) {
   v.variable_data().copy_(twice);
   const at::Tensor x_gradient = torch::autograd::grad({z}, {x}, {g})[0];
   EXPECT_TRUE(at::equal(x_gradient, g.matmul(twice.to(at::kBFloat16))));
+}
+
+TEST(LinearTest, GradientsAreAddedToTheMemoryThatLeavesHave) {
+  for (const auto& [type, rows] :
+       {std::tuple{at::kFloat, 48}, std::tuple{at::kFloat, 600}, std::tuple{at::kBFloat16, 48}}) {
+    const at::Tensor x = at::randn({rows, 40}, type), g = at::randn({rows, 24}, type);
+    const at::Tensor w = Leaf({40, 24}, at::kFloat), v = Leaf({24, 40}, at::kFloat);
+    const at::Tensor b = Leaf({24}, at::kFloat);
+    const at::Tensor want = torch::autograd::grad({LinearInOut(x, w, b)}, {w}, {g})[0];
+    const at::Tensor w_memory = at::zeros_like(w), v_memory = at::zeros_like(v);
+    w.mutable_grad() = w_memory;
+    v.mutable_grad() = v_memory;
+    for (int times = 1; times <= 2; ++times) {
+      torch::autograd::backward({LinearInOut(x, w, b), LinearOutIn(x, v)}, {g, g});
+      EXPECT_TRUE(w.grad().is_same(w_memory));
+      EXPECT_TRUE(v.grad().is_same(v_memory));
+      ExpectClose(w_memory, want.mul(times), 1e-3);
+      ExpectClose(v_memory, want.t().mul(times), type == at::kFloat ? 1e-3 : 0.5);
+    }
+  }
 }
 
 TEST(LinearTest, TheSameProductTwiceIsTheSameBits) {

@@ -1,0 +1,48 @@
+#include "trainer/model/layers/embedding.h"
+
+#include "ATen/ops/_unique2.h"
+#include "ATen/ops/embedding.h"
+#include "ATen/ops/embedding_dense_backward.h"
+#include "torch/csrc/autograd/custom_function.h"
+
+namespace muster::trainer {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Below so many times the vectors that were looked up, a table of zeros is cheap.
+constexpr int64_t kSmallTable = 8;
+
+// A leaf that has memory for its gradient gets the sums of the rows that were looked up added
+// there: the same bits as by way of a table of zeros, which autograd would make and add.
+class Lookup final : public torch::autograd::Function<Lookup> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& weight,
+                            const at::Tensor& rows) {
+    context->save_for_backward({weight, rows});
+    return at::embedding(weight, rows);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &weight = saved[0], &rows = saved[1], &g = gradients[0];
+    const bool small = weight.numel() <= kSmallTable * g.numel();
+    if (small || !weight.is_leaf() || !weight.grad().defined()) {
+      return {at::embedding_dense_backward(g, rows, weight.size(0), -1, false), at::Tensor()};
+    }
+    const auto [distinct, places, _] = at::_unique2(rows, /*sorted=*/true, /*return_inverse=*/true);
+    const at::Tensor sums =
+        at::embedding_dense_backward(g, places, distinct.numel(), -1, /*scale_grad_by_freq=*/false);
+    weight.grad().index_add_(0, distinct, sums);
+    return {at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor EmbeddingRows(const at::Tensor& weight, const at::Tensor& rows) {
+  return Lookup::apply(weight, rows);
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,158 @@
+#include "trainer/model/layers/head_loss.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ATen/ops/_softmax.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/full.h"
+#include "ATen/ops/zeros.h"
+#include "c10/core/GradMode.h"
+#include "c10/util/Exception.h"
+#include "planner/logits_rows.h"
+#include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/block.h"
+#include "trainer/model/layers/matrix_product.h"
+
+namespace muster::trainer {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::ScalarType LossType(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// The labels of some rows; kIgnoredLabel stands for none.
+struct Labels {
+  at::Tensor columns;  // int64 [rows, 1]; 0 where there is none
+  at::Tensor valid;    // bool [rows, 1]
+  bool all_valid = false;
+};
+
+Labels Check(const at::Tensor& labels, int64_t vocabulary) {
+  const at::Tensor column = labels.unsqueeze(1), valid = column.ne(kIgnoredLabel);
+  const at::Tensor columns = column.masked_fill(valid.logical_not(), 0);
+  const at::Tensor outside = columns.lt(0).logical_or(columns.ge(vocabulary));
+  if (outside.any().item<bool>()) {
+    TORCH_CHECK_INDEX(false, "Target ", columns.masked_select(outside)[0].item<int64_t>(),
+                      " is out of bounds.");
+  }
+  return {columns, valid, valid.all().item<bool>()};
+}
+
+// Turns logits [rows, vocabulary] into probabilities, where they lie, and returns their loss. A
+// row's log-sum-exp is computed from its largest probability, which is never too small for its
+// logarithm, as the label's may be.
+double LossOf(at::Tensor& logits, const Labels& labels) {
+  const at::Tensor of_labels = logits.gather(1, labels.columns).to(at::kDouble);
+  const at::Tensor largest = logits.amax(1, /*keepdim=*/true).to(at::kDouble);
+  at::_softmax_out(logits, logits, 1, /*half_to_float=*/false);
+  const at::Tensor probable = logits.amax(1, /*keepdim=*/true).to(at::kDouble);
+  const at::Tensor losses = largest.sub(probable.log()).sub(of_labels);
+  return losses.masked_fill(labels.valid.logical_not(), 0.0).sum().item<double>();
+}
+
+// Turns probabilities [rows, vocabulary] into the gradient of their loss, where they lie.
+void ToGradient(const at::Tensor& probabilities, const Labels& labels) {
+  probabilities.scatter_add_(1, labels.columns, labels.valid.to(probabilities.scalar_type()).neg());
+  if (!labels.all_valid) probabilities.masked_fill_(labels.valid.logical_not(), 0.0);
+}
+
+// The gradients for an upstream gradient of 1. Those that nobody needs are undefined.
+struct Gradients {
+  at::Tensor logits;     // in the type of products, if all rows are one chunk: the others' source
+  at::Tensor x, weight;  // in the loss's type
+};
+
+struct Needs {
+  bool x = false;
+  bool weight = false;
+};
+
+class LossByChunks {
+ public:
+  LossByChunks(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels)
+      : x_(x),
+        weight_(weight),
+        labels_(labels),
+        wide_(LossType(x.scalar_type())),
+        chunk_(planner::LogitsRows(x.size(0), weight.size(0))) {}
+
+  // Computes the loss, and of the gradients those that are needed.
+  double Compute(Needs needs, Gradients& gradients) {
+    const int64_t rows = x_.size(0);
+    const bool one = chunk_ == rows;
+    if (!one && needs.x) gradients.x = at::empty(x_.sizes(), x_.options().dtype(wide_));
+    if (!one && needs.weight) {
+      gradients.weight = at::zeros(weight_.sizes(), weight_.options().dtype(wide_));
+    }
+    double loss = 0.0;
+    for (int64_t begin = 0; begin < rows; begin += chunk_) {
+      const int64_t count = std::min(chunk_, rows - begin);
+      const at::Tensor x = x_.narrow(0, begin, count);
+      const Labels labels = Check(labels_.narrow(0, begin, count), weight_.size(0));
+      at::Tensor logits = TimesTransposed(x, weight_).to(wide_);
+      loss += LossOf(logits, labels);
+      if (!needs.x && !needs.weight) continue;
+      ToGradient(logits, labels);
+      const at::Tensor gradient = logits.to(x_.scalar_type());
+      if (one) gradients.logits = gradient;
+      if (gradients.x.defined()) {
+        gradients.x.narrow(0, begin, count).copy_(TimesTransposed(gradient, weight_.t()));
+      }
+      if (gradients.weight.defined()) AddProduct(gradients.weight, gradient.t(), x);
+    }
+    return loss;
+  }
+
+ private:
+  const at::Tensor &x_, &weight_, &labels_;  // of one type
+  const at::ScalarType wide_;
+  const int64_t chunk_;  // rows
+};
+
+class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& labels, at::ScalarType type, bool gradient_mode) {
+    const at::Tensor cast_x = x.to(type), cast_weight = weight.to(type);
+    const Needs needs{.x = gradient_mode && x.requires_grad(),
+                      .weight = gradient_mode && weight.requires_grad()};
+    Gradients gradients;
+    const double loss = LossByChunks(cast_x, cast_weight, labels).Compute(needs, gradients);
+    const at::Tensor source = gradients.logits.defined() ? cast_x : at::Tensor();
+    context->save_for_backward({weight, source, gradients.logits, gradients.x, gradients.weight});
+    return at::full({}, loss, x.options().dtype(LossType(type)).requires_grad(false));
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &weight = saved[0], &x = saved[1], &logits_gradient = saved[2];
+    const double scale = upstream[0].item<double>();
+    at::Tensor x_gradient = saved[3], weight_gradient;
+    if (context->needs_input_grad(0)) {
+      if (logits_gradient.defined()) {
+        x_gradient = TimesTransposed(logits_gradient, weight.to(x.scalar_type()).t());
+      }
+      // Scaled in the loss's type, before autograd casts it to that of x.
+      x_gradient = x_gradient.to(upstream[0].scalar_type()).mul(scale);
+    }
+    if (context->needs_input_grad(1)) {
+      weight_gradient = logits_gradient.defined()
+                            ? AddToGradient(weight, logits_gradient.t(), x, scale)
+                            : AddToGradient(weight, saved[4], scale);
+    }
+    return {x_gradient, weight_gradient, at::Tensor(), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor HeadLoss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
+                    at::ScalarType type) {
+  return HeadLossFunction::apply(x, weight, labels, type, c10::GradMode::is_enabled());
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,24 @@
+#ifndef MUSTER_TRAINER_MODEL_LAYERS_HEAD_LOSS_H_
+#define MUSTER_TRAINER_MODEL_LAYERS_HEAD_LOSS_H_
+
+#include "ATen/core/Tensor.h"
+#include "c10/core/ScalarType.h"
+
+namespace muster::trainer {
+
+// Returns the cross-entropy of the logits, x [rows, width] times the transpose of weight
+// [vocabulary, width], summed over the rows whose label is not kIgnoredLabel: a scalar in FP64 if
+// `type` is that, else in FP32. `labels` are int64 [rows]. Products are computed in `type`, and the
+// softmax in the loss's type.
+//
+// Neither the logits of all rows nor their gradient are ever in memory, unless all are one chunk
+// (planner/logits_rows.h): the forward pass computes the gradients of x and of the weight along
+// with each chunk's logits, and keeps these until the backward pass scales them. Cf. Hsu et al.,
+// 2024, "Liger Kernel: efficient Triton kernels for LLM training", section 3.2. Without gradient
+// mode only the loss is computed. Throws c10::IndexError for a label outside the vocabulary.
+at::Tensor HeadLoss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
+                    at::ScalarType type);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_LAYERS_HEAD_LOSS_H_

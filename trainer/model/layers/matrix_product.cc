@@ -1,0 +1,85 @@
+#include "trainer/model/layers/matrix_product.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "ATen/core/dispatch/Dispatcher.h"
+#include "ATen/ops/linear.h"
+#include "ATen/ops/zeros_like.h"
+
+namespace muster::trainer {
+namespace {
+
+// The operator behind torch.compile's linear layers: x times the transpose of w, plus bias, with
+// any strides.
+using LinearPointwise = at::Tensor(const at::Tensor& x, const at::Tensor& w,
+                                   const std::optional<at::Tensor>& bias,
+                                   std::string_view attribute,
+                                   c10::List<std::optional<at::Scalar>> scalars,
+                                   std::optional<std::string_view> algorithm);
+
+const std::optional<c10::TypedOperatorHandle<LinearPointwise>>& OneDnn() {
+  static const auto* handle = [] {
+    auto* found = new std::optional<c10::TypedOperatorHandle<LinearPointwise>>();
+    const auto schema = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+    if (schema.has_value()) *found = schema->typed<LinearPointwise>();
+    return found;
+  }();
+  return *handle;
+}
+
+// The most elements of a temporary: 8 MiB in FP32, which stay in the cache until they are added.
+constexpr int64_t kBlockElements = int64_t{1} << 21;
+
+at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
+  return UsesOneDnn(a) ? TimesTransposed(a, b.t()) : a.matmul(b);
+}
+
+// Returns the memory for the gradient of `weight`; undefined if autograd is to keep it.
+at::Tensor GradientOf(const at::Tensor& weight) {
+  return weight.is_leaf() ? weight.grad() : at::Tensor();
+}
+
+}  // namespace
+
+bool UsesOneDnn(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat && x.is_cpu() && OneDnn().has_value();
+}
+
+at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
+                           const std::optional<at::Tensor>& bias) {
+  if (!UsesOneDnn(x)) return at::linear(x, w, bias);
+  return OneDnn()->call(x, w, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale) {
+  const bool wider = sum.scalar_type() != a.scalar_type();
+  if (!wider && !(UsesOneDnn(a) && b.size(0) >= kManyRows)) {
+    sum.addmm_(a, b, 1.0, scale);
+    return;
+  }
+  const int64_t blocks = (sum.numel() + kBlockElements - 1) / kBlockElements;
+  const int64_t size = (a.size(0) + blocks - 1) / std::max<int64_t>(blocks, 1);
+  for (int64_t begin = 0; begin < a.size(0); begin += size) {
+    const int64_t count = std::min(size, a.size(0) - begin);
+    sum.narrow(0, begin, count).add_(Product(a.narrow(0, begin, count), b), scale);
+  }
+}
+
+at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
+                         double scale) {
+  const at::Tensor gradient = GradientOf(weight);
+  const at::Tensor sum = gradient.defined() ? gradient : at::zeros_like(weight);
+  AddProduct(sum, a, b, scale);
+  return gradient.defined() ? at::Tensor() : sum;
+}
+
+at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& product, double scale) {
+  const at::Tensor gradient = GradientOf(weight);
+  if (!gradient.defined()) return product.mul(scale);
+  gradient.add_(product, scale);
+  return at::Tensor();
+}
+
+}  // namespace muster::trainer

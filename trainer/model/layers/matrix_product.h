@@ -1,0 +1,43 @@
+#ifndef MUSTER_TRAINER_MODEL_LAYERS_MATRIX_PRODUCT_H_
+#define MUSTER_TRAINER_MODEL_LAYERS_MATRIX_PRODUCT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "ATen/core/Tensor.h"
+
+namespace muster::trainer {
+
+// Matrix products of two tensors of one type, which may have any strides. FP32 on a CPU goes
+// through oneDNN, which is faster there than the BLAS behind at::addmm, above all on CPUs not made
+// by Intel; other types, and builds without oneDNN, go through LibTorch. oneDNN's are unknown to
+// autograd. Deterministic for equal shapes and one thread.
+
+// Returns true if products of `x` go through oneDNN.
+bool UsesOneDnn(const at::Tensor& x);
+
+// Returns x [rows, in] times the transpose of w [out, in], plus bias [out] if there is one.
+at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
+                           const std::optional<at::Tensor>& bias = std::nullopt);
+
+// From so many rows on, oneDNN gains more than the passes over memory for a temporary cost.
+inline constexpr int64_t kManyRows = 512;
+
+// Adds scale * a [m, rows] times b [rows, n] to sum [m, n], which may be of a wider type, without a
+// second tensor of its size. Products in a narrow type are rounded to it before they are added.
+void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
+                double scale = 1.0);
+
+// Adds scale * a times b to the gradient of `weight` [m, n], for the backward pass of a function
+// that saved it as its input. A leaf that has memory for its gradient, as a unit's parameters do,
+// gets the product added there, and the undefined tensor that is returned tells autograd that
+// nothing is left to add. Otherwise returns the product in the weight's type.
+at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
+                         double scale = 1.0);
+
+// The same for a product that is computed already.
+at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& product, double scale);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_LAYERS_MATRIX_PRODUCT_H_

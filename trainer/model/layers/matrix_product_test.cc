@@ -1,0 +1,66 @@
+#include "trainer/model/layers/matrix_product.h"
+
+#include <tuple>
+
+#include "ATen/ops/equal.h"
+#include "ATen/ops/ones.h"
+#include "ATen/ops/randn.h"
+#include "ATen/ops/zeros_like.h"
+#include "gtest/gtest.h"
+
+namespace muster::trainer {
+namespace {
+
+double Distance(const at::Tensor& a, const at::Tensor& b) {
+  return a.to(at::kDouble)
+      .sub(b.to(at::kDouble))
+      .norm()
+      .div(b.to(at::kDouble).norm())
+      .item<double>();
+}
+
+// Few rows and many, and a sum of more than one block.
+constexpr std::tuple<int64_t, int64_t, int64_t> kShapes[] = {
+    {5, 7, 3}, {64, 300, 200}, {600, 300, 200}, {600, 3500, 700}};
+
+TEST(AddProductTest, AddsTheScaledProductOfTensorsOfAnyStrides) {
+  for (const auto& [rows, m, n] : kShapes) {
+    for (const auto& [type, tolerance] :
+         {std::tuple{at::kDouble, 1e-13}, std::tuple{at::kFloat, 2e-6},
+          std::tuple{at::kBFloat16, 1e-2}}) {
+      const at::Tensor a = at::randn({rows, m}, type), b = at::randn({rows, n}, type);
+      const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
+      const at::Tensor before = at::randn({m, n}, wide);
+      const at::Tensor want =
+          before.to(at::kDouble).add(a.t().to(at::kDouble).matmul(b.to(at::kDouble)), 0.25);
+      const at::Tensor sum = before.clone();
+      AddProduct(sum, a.t(), b, 0.25);
+      EXPECT_LT(Distance(sum, want), tolerance) << rows << " " << m << " " << n << " " << type;
+    }
+  }
+}
+
+TEST(AddToGradientTest, OnlyALeafThatHasAGradientIsAddedTo) {
+  const at::Tensor a = at::randn({6, 4}), b = at::randn({4, 3}), product = a.matmul(b);
+  const at::Tensor leaf = at::ones({6, 3}).requires_grad_(true);
+  EXPECT_LT(Distance(AddToGradient(leaf, a, b, 2.0), product.mul(2)), 1e-6);
+  EXPECT_LT(Distance(AddToGradient(leaf, product, 2.0), product.mul(2)), 1e-6);
+  EXPECT_FALSE(leaf.grad().defined());
+  const at::Tensor inner = leaf.mul(1);
+  EXPECT_LT(Distance(AddToGradient(inner, a, b), product), 1e-6);
+
+  const at::Tensor memory = at::zeros_like(leaf);
+  leaf.mutable_grad() = memory;
+  EXPECT_FALSE(AddToGradient(leaf, a, b, 2.0).defined());
+  EXPECT_FALSE(AddToGradient(leaf, product, 3.0).defined());
+  EXPECT_TRUE(leaf.grad().is_same(memory));
+  EXPECT_LT(Distance(memory, product.mul(5)), 1e-6);
+}
+
+TEST(TimesTransposedTest, TheSameProductTwiceIsTheSameBits) {
+  const at::Tensor x = at::randn({128, 64}), w = at::randn({256, 64}), b = at::randn({256});
+  EXPECT_TRUE(at::equal(TimesTransposed(x, w, b), TimesTransposed(x.clone(), w.clone(), b)));
+}
+
+}  // namespace
+}  // namespace muster::trainer

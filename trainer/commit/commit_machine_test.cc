@@ -203,6 +203,25 @@ TEST(CommitMachineTest, AnUpdateBeingWrittenIsEndedBeforeAnythingElse) {
   EXPECT_EQ(machine.Position().ShortDebugString(), "");
 }
 
+TEST(CommitMachineTest, AnAbandonedUpdateLeavesTheWeightsOfBeforeWithoutGradients) {
+  CommitMachine machine = Voted(1);
+  EXPECT_EQ(machine.AbandonApply().message(),
+            "cannot abandon an update while voted, only while applying");
+  ASSERT_TRUE(machine.Decide(Decision(At(2, 1), Round(1, 1))).ok());
+  ASSERT_TRUE(machine.BeginApply().ok());
+  ASSERT_TRUE(machine.AbandonApply().ok());
+  EXPECT_EQ(machine.state(), State::kHolding);
+  EXPECT_EQ(Text(machine.applied()), "step: 1 attempt: 1");
+  EXPECT_FALSE(machine.Position().has_sealed());
+  // The decision is known still, for ranks that can carry it out.
+  ASSERT_EQ(machine.Position().decisions_size(), 2);
+  EXPECT_EQ(machine.Position().decisions(0).version().step(), 2);
+  ASSERT_TRUE(machine.Prepare(Round(1, 2)).ok());
+  const auto plan = machine.Go(Round(1, 2), 0, Resume(ResumePoint::LIVE, At(1, 1), 2));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->action, RestorePlan::Action::kKeep);
+}
+
 TEST(CommitMachineTest, NothingIsAppliedWithoutADecision) {
   CommitMachine machine = Voted(1);
   EXPECT_EQ(machine.BeginApply().message(), "cannot apply while voted, only while decided");

@@ -1,12 +1,10 @@
 // Trains with an optimizer, a schedule and a model that are defined here: a spec names the first
 // two, and nothing under trainer/ knows any of them.
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,14 +13,11 @@
 #include "ATen/ops/embedding.h"
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/sign.h"
-#include "base/clock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/comm/mesh_shape.h"
-#include "trainer/engine/engine.h"
 #include "trainer/engine/rejoin.h"
-#include "trainer/engine/testing/local_groups.h"
-#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/block.h"
 #include "trainer/optim/optimizer.h"
@@ -107,28 +102,15 @@ class OwnPartsTest : public testing::Test {
 
   // Returns the losses of 12 steps, by the ranks of a mesh.
   static std::vector<double> Train(const TrainingOptions& options, const MeshShape& mesh) {
-    LocalGroups groups(mesh);
-    std::vector<std::vector<double>> losses(static_cast<size_t>(mesh.size()));
-    std::vector<std::thread> threads;
-    for (int r = 0; r < mesh.size(); ++r) {
-      threads.emplace_back([&, r] {
-        const std::atomic<bool> interrupt = false;
-        PhaseTimer timer(Clock::Real(), Phase::kOther);
-        auto state = TrainingState::Create(MakeBigrams(), options, ShardOf(mesh, r));
-        ASSERT_TRUE(state.ok()) << state.status();
-        EXPECT_TRUE((*state)->InitializeFresh().ok());
-        SyntheticFeed feed(options, kVocabulary);
-        Engine engine(**state, feed, timer, interrupt);
-        ASSERT_TRUE(engine.BeginAlone(groups.Of(r)).ok());
-        for (int i = 0; i < 12; ++i) {
-          const auto outcome = engine.Step({});
-          ASSERT_TRUE(outcome.ok()) << outcome.status();
-          losses[static_cast<size_t>(r)].push_back(outcome->decision.loss());
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return losses[0];
+    return TrainRanks(mesh, kVocabulary, 12,
+                      [&](int rank) {
+                        auto state =
+                            TrainingState::Create(MakeBigrams(), options, ShardOf(mesh, rank));
+                        EXPECT_TRUE(state.ok()) << state.status();
+                        EXPECT_TRUE((*state)->InitializeFresh().ok());
+                        return *std::move(state);
+                      })[0]
+        .losses;
   }
 };
 

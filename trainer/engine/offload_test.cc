@@ -20,6 +20,7 @@
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/offload/memory_state_files.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/sgd.h"
@@ -32,49 +33,18 @@ const OffloadOptions kOptimizer = {.optimizer = true, .directory = "disk"};
 const OffloadOptions kWeights = {.weights = true, .directory = "disk"};
 const OffloadOptions kBoth = {.optimizer = true, .weights = true, .directory = "disk"};
 
-struct Result {
-  std::vector<double> losses, norms;
-  double validation = 0.0;
-  std::vector<int64_t> digest;
-};
-
-Result TrainRank(const TrainingOptions& options, const MeshShape& mesh, int rank, int steps,
-                 const RoundGroups& groups) {
-  Result result;
-  MemoryStateFiles disk;
-  const std::atomic<bool> interrupt = false;
-  PhaseTimer timer(Clock::Real(), Phase::kOther);
-  auto state = MakeTinyState(options, 0.1, &disk);
-  EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
-  EXPECT_TRUE(state->InitializeFresh().ok());
-  SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
-  Engine engine(*state, feed, timer, interrupt);
-  EXPECT_TRUE(engine.BeginAlone(groups).ok());
-  for (int i = 0; i < steps; ++i) {
-    auto outcome = engine.Step({});
-    EXPECT_TRUE(outcome.ok()) << outcome.status();
-    if (!outcome.ok()) return result;
-    result.losses.push_back(outcome->decision.loss());
-    result.norms.push_back(outcome->decision.gradient_norm());
+std::vector<RankResult> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
+  std::vector<MemoryStateFiles> disks(static_cast<size_t>(mesh.size()));
+  const std::vector<RankResult> results =
+      TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
+        auto state = MakeTinyState(options, 0.1, &disks[static_cast<size_t>(rank)]);
+        EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+        EXPECT_TRUE(state->InitializeFresh().ok());
+        return state;
+      });
+  for (const MemoryStateFiles& disk : disks) {
+    EXPECT_EQ(disk.operations() > 0, options.offload.optimizer || options.offload.weights);
   }
-  auto validation = engine.Validate(5);
-  EXPECT_TRUE(validation.ok()) << validation.status();
-  result.validation = validation.value_or(0.0);
-  EXPECT_EQ(disk.operations() > 0, options.offload.optimizer || options.offload.weights);
-  result.digest = *state->Digest();
-  return result;
-}
-
-std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
-  LocalGroups groups(mesh);
-  std::vector<Result> results(static_cast<size_t>(mesh.size()));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < mesh.size(); ++r) {
-    threads.emplace_back([&, r] {
-      results[static_cast<size_t>(r)] = TrainRank(options, mesh, r, steps, groups.Of(r));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
   return results;
 }
 
@@ -94,14 +64,14 @@ TEST(OffloadTest, EveryStageInEveryLayoutGivesTheBitsThatItGivesInMemory) {
         options.optimizer.make = make;
         options.optimizer.momentum = make == &MakeSgd ? 0.9 : 0.0;
         options.divided = divided;
-        const std::vector<Result> want = Train(options, mesh, 5);
+        const std::vector<RankResult> want = Train(options, mesh, 5);
         EXPECT_LT(want[0].losses.back(), want[0].losses.front());
         for (const OffloadOptions& offload : OffloadsOf(divided)) {
           SCOPED_TRACE(absl::StrCat(mesh.data, " x ", mesh.shard, ", values ", divided.values,
                                     ", gradients ", divided.gradients, ": offloads optimizer ",
                                     offload.optimizer, ", weights ", offload.weights));
           options.offload = offload;
-          const std::vector<Result> got = Train(options, mesh, 5);
+          const std::vector<RankResult> got = Train(options, mesh, 5);
           for (size_t r = 0; r < want.size(); ++r) {
             EXPECT_EQ(got[r].losses, want[r].losses);
             EXPECT_EQ(got[r].norms, want[r].norms);
@@ -118,9 +88,9 @@ TEST(OffloadTest, FastModeGivesTheBitsThatItGivesInMemory) {
   for (const MeshShape& mesh : {MeshShape{}, {.shard = 2}}) {
     TrainingOptions options = TinyOptions();
     options.divided = {.values = true, .gradients = true};
-    const std::vector<Result> want = Train(options, mesh, 5);
+    const std::vector<RankResult> want = Train(options, mesh, 5);
     options.offload = kBoth;
-    const std::vector<Result> got = Train(options, mesh, 5);
+    const std::vector<RankResult> got = Train(options, mesh, 5);
     for (size_t r = 0; r < want.size(); ++r) {
       EXPECT_EQ(got[r].losses, want[r].losses) << mesh.shard;
       EXPECT_EQ(got[r].digest, want[r].digest) << mesh.shard;

@@ -16,6 +16,7 @@
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/offload/memory_state_files.h"
 #include "trainer/optim/schedule.h"
 
@@ -74,45 +75,21 @@ TrainingOptions LargestStepOptions() {
   return options;
 }
 
-struct Result {
-  std::vector<double> losses;
-  std::vector<int64_t> values;
-};
-
-std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
-  LocalGroups groups(mesh);
-  std::vector<Result> results(static_cast<size_t>(mesh.size()));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < mesh.size(); ++r) {
-    threads.emplace_back([&, r] {
-      const std::atomic<bool> interrupt = false;
-      PhaseTimer timer(Clock::Real(), Phase::kOther);
-      MemoryStateFiles disk;
-      auto state = MakeTinyState(options, 0.1, &disk);
-      EXPECT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
-      EXPECT_TRUE(state->InitializeFresh().ok());
-      SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
-      Engine engine(*state, feed, timer, interrupt);
-      EXPECT_TRUE(engine.BeginAlone(groups.Of(r)).ok());
-      Result& result = results[static_cast<size_t>(r)];
-      for (int i = 0; i < steps; ++i) {
-        const auto outcome = engine.Step({});
-        EXPECT_TRUE(outcome.ok()) << outcome.status();
-        if (outcome.ok()) result.losses.push_back(outcome->decision.loss());
-      }
-      result.values = *state->Digest();
-      result.values.resize(state->units().size());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
+std::vector<RankResult> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
+  std::vector<MemoryStateFiles> disks(static_cast<size_t>(mesh.size()));
+  return TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
+    auto state = MakeTinyState(options, 0.1, &disks[static_cast<size_t>(rank)]);
+    EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+    EXPECT_TRUE(state->InitializeFresh().ok());
+    return state;
+  });
 }
 
 TEST(PreparedUpdateTest, EveryLayoutAppliesWhatAllRanksPreparedTogether) {
-  const Result one = Train(LargestStepOptions(), {}, 8)[0];
+  const RankResult one = Train(LargestStepOptions(), {}, 8)[0];
   EXPECT_LT(one.losses.back(), one.losses.front());
   for (const MeshShape& mesh : {MeshShape{.data = 3}, {.shard = 2}, {.data = 2, .shard = 2}}) {
-    for (const Result& result : Train(LargestStepOptions(), mesh, 8)) {
+    for (const RankResult& result : Train(LargestStepOptions(), mesh, 8)) {
       EXPECT_EQ(result.losses, one.losses) << mesh.data << " x " << mesh.shard;
       EXPECT_EQ(result.values, one.values) << mesh.data << " x " << mesh.shard;
     }
@@ -120,14 +97,14 @@ TEST(PreparedUpdateTest, EveryLayoutAppliesWhatAllRanksPreparedTogether) {
 }
 
 TEST(PreparedUpdateTest, WeightsThatRestInFilesAreThereWhileTheUpdateIsPreparedAndApplied) {
-  const Result want = Train(LargestStepOptions(), {}, 8)[0];
+  const RankResult want = Train(LargestStepOptions(), {}, 8)[0];
   TrainingOptions options = LargestStepOptions();
   options.divided.values = true;
   options.offload = {.optimizer = true, .weights = true, .directory = "disk"};
-  const Result one = Train(options, {}, 8)[0];
+  const RankResult one = Train(options, {}, 8)[0];
   EXPECT_EQ(one.losses, want.losses);
-  EXPECT_EQ(one.values, want.values);
-  for (const Result& result : Train(options, {.shard = 2}, 8)) {
+  EXPECT_EQ(one.digest, want.digest);
+  for (const RankResult& result : Train(options, {.shard = 2}, 8)) {
     EXPECT_EQ(result.losses, want.losses);
   }
 }

@@ -13,45 +13,16 @@
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/train_ranks.h"
 
 namespace muster::trainer {
 namespace {
 
-struct Result {
-  std::vector<double> losses, norms;
-  double validation = 0.0;
-  std::vector<int64_t> digest;
-};
-
 // Trains `steps` steps on `world` ranks; returns the results of each rank.
-std::vector<Result> Train(const TrainingOptions& options, int world, int steps,
-                          const planner::ModelShape& model = TinyModel(0.1)) {
-  auto communicators = MakeLocalCommunicators({.size = world});
-  std::vector<Result> results(static_cast<size_t>(world));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < world; ++r) {
-    threads.emplace_back([&, r] {
-      const std::atomic<bool> interrupt = false;
-      PhaseTimer timer(Clock::Real(), Phase::kOther);
-      auto state = MakeState(options, model);
-      SyntheticFeed feed(options, model.vocabulary);
-      Engine engine(*state, feed, timer, interrupt);
-      ASSERT_TRUE(engine.BeginAlone(*communicators[r]).ok());
-      Result& result = results[static_cast<size_t>(r)];
-      for (int i = 0; i < steps; ++i) {
-        auto outcome = engine.Step({});
-        ASSERT_TRUE(outcome.ok()) << outcome.status();
-        result.losses.push_back(outcome->decision.loss());
-        result.norms.push_back(outcome->decision.gradient_norm());
-      }
-      auto validation = engine.Validate(5);
-      ASSERT_TRUE(validation.ok()) << validation.status();
-      result.validation = *validation;
-      result.digest = *state->Digest();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
+std::vector<RankResult> Train(const TrainingOptions& options, int world, int steps,
+                              const planner::ModelShape& model = TinyModel(0.1)) {
+  return TrainRanks({.data = world}, model.vocabulary, steps,
+                    [&](int) { return MakeState(options, model); });
 }
 
 TEST(RanksTest, DeterministicModeIsBitwiseEqualOnOneToFiveRanksWithDropout) {
@@ -59,10 +30,10 @@ TEST(RanksTest, DeterministicModeIsBitwiseEqualOnOneToFiveRanksWithDropout) {
     TrainingOptions options = TinyOptions();
     options.deterministic = true;
     options.micro_batches = micro_batches;
-    const Result one = Train(options, 1, 12)[0];
+    const RankResult one = Train(options, 1, 12)[0];
     EXPECT_LT(one.losses.back(), one.losses.front());
     for (int world = 2; world <= 5; ++world) {
-      for (const Result& result : Train(options, world, 12)) {
+      for (const RankResult& result : Train(options, world, 12)) {
         EXPECT_EQ(result.losses, one.losses) << world;
         EXPECT_EQ(result.norms, one.norms) << world;
         EXPECT_EQ(result.validation, one.validation) << world;
@@ -82,9 +53,9 @@ TEST(RanksTest, EveryFamilyIsBitwiseEqualToo) {
     planner::ModelShape model = preset.shape;
     model.vocabulary = 61;
     model.dropout = 0.1;
-    const Result one = Train(options, 1, 6, model)[0];
+    const RankResult one = Train(options, 1, 6, model)[0];
     EXPECT_LT(one.losses.back(), one.losses.front()) << preset.name;
-    for (const Result& result : Train(options, 3, 6, model)) {
+    for (const RankResult& result : Train(options, 3, 6, model)) {
       EXPECT_EQ(result.digest, one.digest) << preset.name;
       EXPECT_EQ(result.losses, one.losses) << preset.name;
     }
@@ -95,16 +66,16 @@ TEST(RanksTest, Bf16IsBitwiseEqualToo) {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
   options.types.compute = at::kBFloat16;
-  const Result one = Train(options, 1, 6)[0];
-  for (const Result& result : Train(options, 3, 6)) EXPECT_EQ(result.digest, one.digest);
+  const RankResult one = Train(options, 1, 6)[0];
+  for (const RankResult& result : Train(options, 3, 6)) EXPECT_EQ(result.digest, one.digest);
 }
 
 TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
   const TrainingOptions options = TinyOptions();
-  const Result one = Train(options, 1, 12)[0];
+  const RankResult one = Train(options, 1, 12)[0];
   for (int world = 2; world <= 5; ++world) {
-    const std::vector<Result> results = Train(options, world, 12);
-    for (const Result& result : results) {
+    const std::vector<RankResult> results = Train(options, world, 12);
+    for (const RankResult& result : results) {
       EXPECT_EQ(result.digest, results[0].digest);
       for (size_t i = 0; i < one.losses.size(); ++i) {
         EXPECT_NEAR(result.losses[i], one.losses[i], 1e-4 * one.losses[i]);

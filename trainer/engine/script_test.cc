@@ -3,7 +3,6 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "ATen/ops/zeros.h"
@@ -11,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/engine.h"
@@ -19,6 +17,7 @@
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/model/torchscript/script_model.h"
 #include "trainer/model/torchscript/testing/script_source.h"
 
@@ -28,12 +27,6 @@ namespace {
 constexpr char kPath[] = "/model.pt";
 constexpr int64_t kVocabulary = 61;
 
-struct Result {
-  std::vector<double> losses, norms;
-  double validation = 0.0;
-  std::vector<uint64_t> values;  // hashes of the units' values
-};
-
 void LoadValues(Files& files, TrainingState& state) {
   auto weights = ScriptWeights::Open(files, kPath, at::kFloat);
   ASSERT_TRUE(weights.ok()) << weights.status();
@@ -42,44 +35,6 @@ void LoadValues(Files& files, TrainingState& state) {
     const absl::Status taken = (*weights)->Take(part.name, part.shape, part.begin, part.elements);
     ASSERT_TRUE(taken.ok()) << taken;
   }
-}
-
-std::vector<uint64_t> HashesOfValues(TrainingState& state, const RoundGroups& groups) {
-  if (groups.shard != nullptr) {
-    const absl::Status gathered = GatherValues(*groups.shard, state);
-    EXPECT_TRUE(gathered.ok()) << gathered;
-  }
-  std::vector<uint64_t> hashes;
-  for (const Unit& unit : state.units()) {
-    const at::Tensor& values = unit.values();
-    hashes.push_back(Hash64({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
-  }
-  return hashes;
-}
-
-void TrainRank(Files& files, const TrainingOptions& options, const MeshShape& mesh, int rank,
-               int steps, const RoundGroups& groups, Result& result) {
-  const std::atomic<bool> interrupt = false;
-  PhaseTimer timer(Clock::Real(), Phase::kOther);
-  auto model = LoadScriptModel(files, kPath, at::kFloat);
-  ASSERT_TRUE(model.ok()) << model.status();
-  auto state = *TrainingState::Create(*std::move(model), options);
-  EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
-  EXPECT_TRUE(state->InitializeFresh().ok());
-  LoadValues(files, *state);
-  SyntheticFeed feed(options, kVocabulary);
-  Engine engine(*state, feed, timer, interrupt);
-  ASSERT_TRUE(engine.BeginAlone(groups).ok());
-  for (int i = 0; i < steps; ++i) {
-    auto outcome = engine.Step({});
-    ASSERT_TRUE(outcome.ok()) << outcome.status();
-    result.losses.push_back(outcome->decision.loss());
-    result.norms.push_back(outcome->decision.gradient_norm());
-  }
-  auto validation = engine.Validate(5);
-  ASSERT_TRUE(validation.ok()) << validation.status();
-  result.validation = *validation;
-  result.values = HashesOfValues(*state, groups);
 }
 
 // Returns the error of the first step of a model of one block.
@@ -102,25 +57,25 @@ absl::Status FirstStep(const std::string& body) {
 }
 
 // Trains on every rank of the layout; returns the results of each.
-std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
+std::vector<RankResult> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
   MemoryFiles files;
   EXPECT_TRUE(WriteFileAtomically(files, kPath, TinyScript(0.2)).ok());
-  LocalGroups groups(mesh);
-  std::vector<Result> results(static_cast<size_t>(mesh.size()));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < mesh.size(); ++r) {
-    threads.emplace_back([&, r] {
-      TrainRank(files, options, mesh, r, steps, groups.Of(r), results[static_cast<size_t>(r)]);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
+  return TrainRanks(mesh, kVocabulary, steps, [&](int rank) -> std::unique_ptr<TrainingState> {
+    auto model = LoadScriptModel(files, kPath, at::kFloat);
+    EXPECT_TRUE(model.ok()) << model.status();
+    if (!model.ok()) return nullptr;
+    auto state = *TrainingState::Create(*std::move(model), options);
+    EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+    EXPECT_TRUE(state->InitializeFresh().ok());
+    LoadValues(files, *state);
+    return state;
+  });
 }
 
 TEST(ScriptTest, DeterministicModeIsBitwiseEqualUnderEveryLayoutWithDropout) {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
-  const Result one = Train(options, {}, 10)[0];
+  const RankResult one = Train(options, {}, 10)[0];
   ASSERT_EQ(one.losses.size(), 10U);
   EXPECT_LT(one.losses.back(), one.losses.front());
   const MeshShape layouts[] = {{.data = 2}, {.data = 5}, {.shard = 3}, {.data = 2, .shard = 2}};
@@ -132,7 +87,7 @@ TEST(ScriptTest, DeterministicModeIsBitwiseEqualUnderEveryLayoutWithDropout) {
                                 divided.gradients ? ", gradients" : "",
                                 divided.values ? ", values" : ""));
       options.divided = divided;
-      for (const Result& result : Train(options, mesh, 10)) {
+      for (const RankResult& result : Train(options, mesh, 10)) {
         EXPECT_EQ(result.losses, one.losses);
         EXPECT_EQ(result.norms, one.norms);
         EXPECT_EQ(result.validation, one.validation);

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
@@ -15,74 +14,13 @@
 #include "trainer/engine/testing/forwarding_communicator.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/sgd.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
 namespace {
-
-struct Result {
-  std::vector<double> losses, norms;
-  double validation = 0.0;
-  std::vector<uint64_t> values;  // hashes of the units' values
-  size_t optimizer_bytes = 0;
-};
-
-std::vector<uint64_t> HashesOfValues(TrainingState& state, const RoundGroups& groups) {
-  if (groups.shard != nullptr) {
-    const absl::Status gathered = GatherValues(*groups.shard, state);
-    EXPECT_TRUE(gathered.ok()) << gathered;
-  }
-  std::vector<uint64_t> hashes;
-  for (const Unit& unit : state.units()) {
-    const at::Tensor& values = unit.values();
-    hashes.push_back(Hash64({static_cast<const char*>(values.const_data_ptr()), values.nbytes()}));
-  }
-  return hashes;
-}
-
-Result TrainRank(const TrainingOptions& options, const MeshShape& mesh, int rank, int steps,
-                 const RoundGroups& groups) {
-  Result result;
-  const std::atomic<bool> interrupt = false;
-  PhaseTimer timer(Clock::Real(), Phase::kOther);
-  auto state = MakeTinyState(options, 0.1);
-  EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
-  EXPECT_TRUE(state->InitializeFresh().ok());
-  SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
-  Engine engine(*state, feed, timer, interrupt);
-  EXPECT_TRUE(engine.BeginAlone(groups).ok());
-  for (int i = 0; i < steps; ++i) {
-    auto outcome = engine.Step({});
-    EXPECT_TRUE(outcome.ok()) << outcome.status();
-    if (!outcome.ok()) return result;
-    result.losses.push_back(outcome->decision.loss());
-    result.norms.push_back(outcome->decision.gradient_norm());
-  }
-  auto validation = engine.Validate(5);
-  EXPECT_TRUE(validation.ok()) << validation.status();
-  result.validation = validation.value_or(0.0);
-  result.values = HashesOfValues(*state, groups);
-  for (const TensorPart& part : state->OptimizerParts()) {
-    result.optimizer_bytes += part.elements.nbytes();
-  }
-  return result;
-}
-
-// Trains on every rank of the layout; returns the results of each.
-std::vector<Result> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
-  LocalGroups groups(mesh);
-  std::vector<Result> results(static_cast<size_t>(mesh.size()));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < mesh.size(); ++r) {
-    threads.emplace_back([&, r] {
-      results[static_cast<size_t>(r)] = TrainRank(options, mesh, r, steps, groups.Of(r));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
-}
 
 // With three ranks some have one micro-batch less than others.
 std::vector<MeshShape> Layouts() {
@@ -105,13 +43,13 @@ TEST(ShardedTest, DeterministicModeIsBitwiseEqualUnderEveryDivision) {
     options.deterministic = true;
     options.optimizer.make = make;
     options.optimizer.momentum = make == &MakeSgd ? 0.9 : 0.0;
-    const Result one = Train(options, {}, 8)[0];
+    const RankResult one = TrainTinyRanks(options, {}, 8)[0];
     EXPECT_LT(one.losses.back(), one.losses.front());
     for (const MeshShape& mesh : Layouts()) {
       for (const Division& divided : Divisions()) {
         SCOPED_TRACE(Name(mesh, divided));
         options.divided = divided;
-        for (const Result& result : Train(options, mesh, 8)) {
+        for (const RankResult& result : TrainTinyRanks(options, mesh, 8)) {
           EXPECT_EQ(result.losses, one.losses);
           EXPECT_EQ(result.norms, one.norms);
           EXPECT_EQ(result.validation, one.validation);
@@ -124,13 +62,13 @@ TEST(ShardedTest, DeterministicModeIsBitwiseEqualUnderEveryDivision) {
 
 TEST(ShardedTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
   TrainingOptions options = TinyOptions();
-  const Result one = Train(options, {}, 12)[0];
+  const RankResult one = TrainTinyRanks(options, {}, 12)[0];
   for (const MeshShape& mesh : Layouts()) {
     for (const Division& divided : Divisions()) {
       SCOPED_TRACE(Name(mesh, divided));
       options.divided = divided;
-      const std::vector<Result> results = Train(options, mesh, 12);
-      for (const Result& result : results) {
+      const std::vector<RankResult> results = TrainTinyRanks(options, mesh, 12);
+      for (const RankResult& result : results) {
         EXPECT_EQ(result.values, results[0].values);
         ASSERT_EQ(result.losses.size(), one.losses.size());
         for (size_t i = 0; i < one.losses.size(); ++i) {
@@ -236,7 +174,10 @@ TEST(ShardedTest, OnlyAShareOfEveryGradientIsAddedUpBetweenCopies) {
       RoundGroups of_rank = groups.Of(r);
       CountingCommunicator counting(*of_rank.replicas);
       of_rank.replicas = &counting;
-      EXPECT_EQ(TrainRank(TinyOptions(), mesh, r, 3, of_rank).losses.size(), 3u);
+      const auto state = MakeTinyState(TinyOptions(), 0.1);
+      EXPECT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      EXPECT_TRUE(state->InitializeFresh().ok());
+      EXPECT_EQ(TrainRank(*state, TinyModel(0.1).vocabulary, 3, of_rank).losses.size(), 3u);
       between[static_cast<size_t>(r)] = counting.elements;
     });
   }
@@ -249,9 +190,9 @@ TEST(ShardedTest, OnlyAShareOfEveryGradientIsAddedUpBetweenCopies) {
 }
 
 TEST(ShardedTest, RanksHoldEqualPartsOfTheOptimizersState) {
-  const size_t whole = Train(TinyOptions(), {}, 1)[0].optimizer_bytes;
+  const size_t whole = TrainTinyRanks(TinyOptions(), {}, 1)[0].optimizer_bytes;
   size_t sum = 0;
-  for (const Result& result : Train(TinyOptions(), {.shard = 3}, 1)) {
+  for (const RankResult& result : TrainTinyRanks(TinyOptions(), {.shard = 3}, 1)) {
     sum += result.optimizer_bytes;
     // Slices are whole chunks, and the model has a few per unit.
     EXPECT_LT(result.optimizer_bytes, whole / 2);

@@ -1,0 +1,113 @@
+#ifndef MUSTER_TRAINER_ENGINE_TESTING_TRAIN_RANKS_H_
+#define MUSTER_TRAINER_ENGINE_TESTING_TRAIN_RANKS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "gtest/gtest.h"
+#include "trainer/comm/mesh_shape.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/rejoin.h"
+#include "trainer/engine/round_groups.h"
+#include "trainer/engine/testing/local_groups.h"
+#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/training_state.h"
+#include "trainer/kernels/kernels.h"
+#include "trainer/parallel/flat_memory.h"
+
+namespace muster::trainer {
+
+// The numbers that a rank saw of a run, and digests of what it holds at its end.
+struct RankResult {
+  std::vector<double> losses, norms;
+  double validation = 0.0;
+  std::vector<int64_t> digest;  // TrainingState::Digest()
+  // Digests of the units' values as a whole. Those that rest elsewhere are left out.
+  std::vector<uint64_t> values;
+  size_t optimizer_bytes = 0;
+};
+
+inline std::vector<uint64_t> DigestsOfValues(TrainingState& state, const RoundGroups& groups) {
+  if (groups.shard != nullptr) {
+    const absl::Status gathered = GatherValues(*groups.shard, state);
+    EXPECT_TRUE(gathered.ok()) << gathered;
+  }
+  std::vector<uint64_t> digests;
+  for (const Unit& unit : state.units()) {
+    if (!HasMemory(unit.values())) continue;
+    digests.push_back(KernelsOf(unit.values()).Digest(unit.values(), 0));
+  }
+  return digests;
+}
+
+// Trains a rank whose state is initialised, and validates. After an error of a step the result has
+// the steps before it only.
+inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
+                            const RoundGroups& groups) {
+  RankResult result;
+  const std::atomic<bool> interrupt = false;
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  SyntheticFeed feed(state.options(), vocabulary);
+  Engine engine(state, feed, timer, interrupt);
+  EXPECT_TRUE(engine.BeginAlone(groups).ok());
+  for (int i = 0; i < steps; ++i) {
+    const auto outcome = engine.Step({});
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    if (!outcome.ok()) return result;
+    result.losses.push_back(outcome->decision.loss());
+    result.norms.push_back(outcome->decision.gradient_norm());
+  }
+  const auto validation = engine.Validate(5);
+  EXPECT_TRUE(validation.ok()) << validation.status();
+  result.validation = validation.value_or(0.0);
+  const auto digest = state.Digest();
+  EXPECT_TRUE(digest.ok()) << digest.status();
+  if (digest.ok()) result.digest = *digest;
+  result.values = DigestsOfValues(state, groups);
+  for (const TensorPart& part : state.OptimizerParts()) {
+    result.optimizer_bytes += part.elements.nbytes();
+  }
+  return result;
+}
+
+// Makes the state of a rank, which holds the rank's shard and is initialised.
+using StateMaker = std::function<std::unique_ptr<TrainingState>(int rank)>;
+
+// Trains on every rank of the layout, which are threads; returns the results of each.
+inline std::vector<RankResult> TrainRanks(const MeshShape& mesh, int64_t vocabulary, int steps,
+                                          const StateMaker& make) {
+  LocalGroups groups(mesh);
+  std::vector<RankResult> results(static_cast<size_t>(mesh.size()));
+  std::vector<std::thread> threads;
+  for (int r = 0; r < mesh.size(); ++r) {
+    threads.emplace_back([&, r] {
+      const std::unique_ptr<TrainingState> state = make(r);
+      ASSERT_NE(state, nullptr);
+      results[static_cast<size_t>(r)] = TrainRank(*state, vocabulary, steps, groups.Of(r));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+// Trains tiny models with dropout.
+inline std::vector<RankResult> TrainTinyRanks(const TrainingOptions& options, const MeshShape& mesh,
+                                              int steps) {
+  return TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
+    auto state = MakeTinyState(options, 0.1);
+    EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+    EXPECT_TRUE(state->InitializeFresh().ok());
+    return state;
+  });
+}
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TESTING_TRAIN_RANKS_H_

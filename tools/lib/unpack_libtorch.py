@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """usage: unpack_libtorch.py WHEELS OUT -- unpacks the parts of the PyTorch wheels that C++ needs, for CPU."""
 import pathlib
-import shutil
 import sys
-import zipfile
+
+import wheels
 
 TORCH_LIBRARIES = {"libtorch_cpu.so", "libc10.so", "libgomp.so.1"}
 CUDA_LIBRARIES = {"libcupti.so.13", "libcudart.so.13"}  # libtorch_cpu is linked to them even without a GPU
@@ -23,17 +23,7 @@ def wanted(path):
 
 def main():
     source, out = map(pathlib.Path, sys.argv[1:3])
-    for wheel in sorted(source.glob("*.whl")):
-        with zipfile.ZipFile(wheel) as archive:
-            for info in archive.infolist():
-                if info.is_dir() or not wanted(info.filename):
-                    continue
-                target = out / info.filename
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(info) as read, open(target, "wb") as write:
-                    shutil.copyfileobj(read, write, 1 << 22)
-                if (info.external_attr >> 16) & 0o111:
-                    target.chmod(0o755)
+    wheels.unpack(source, out, wanted)
     for library in TORCH_LIBRARIES:
         if not (out / "torch/lib" / library).exists():
             sys.exit(f"the torch wheel has no torch/lib/{library}")

@@ -213,9 +213,8 @@ ValidationData TrainerProcess::ReadValidation() const {
 
 void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
   // Ranks of one worker run on the same CPU, so only one of them warns.
-  if (config_.training.types.compute != c10::ScalarType::BFloat16 ||
-      config_.settings.local_rank != 0)
-    return;
+  const bool is_bf16 = config_.training.types.compute == c10::ScalarType::BFloat16;
+  if (!is_bf16 || config_.settings.local_rank != 0) return;
   const absl::StatusOr<ProductTimes> times = MeasureProducts(clock);
   if (!times.ok()) {
     MUSTER_LOG(WARN, "bfloat16 could not be timed", {"error", times.status()});

@@ -4,17 +4,14 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "ATen/ops/empty_like.h"
 #include "ATen/ops/full.h"
 #include "ATen/ops/isfinite.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/rejoin.h"
-#include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/train_ranks.h"
 #include "trainer/offload/memory_state_files.h"

@@ -34,13 +34,8 @@ const OffloadOptions kBoth = {.optimizer = true, .weights = true, .directory = "
 
 std::vector<RankResult> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
   std::vector<MemoryStateFiles> disks(static_cast<size_t>(mesh.size()));
-  const std::vector<RankResult> results =
-      TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
-        auto state = MakeTinyState(options, 0.1, &disks[static_cast<size_t>(rank)]);
-        EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
-        EXPECT_TRUE(state->InitializeFresh().ok());
-        return state;
-      });
+  const std::vector<RankResult> results = TrainTinyRanks(
+      options, mesh, steps, [&](int rank) { return &disks[static_cast<size_t>(rank)]; });
   for (const MemoryStateFiles& disk : disks) {
     EXPECT_EQ(disk.operations() > 0, options.offload.optimizer || options.offload.weights);
   }

@@ -74,12 +74,8 @@ TrainingOptions LargestStepOptions() {
 
 std::vector<RankResult> Train(const TrainingOptions& options, const MeshShape& mesh, int steps) {
   std::vector<MemoryStateFiles> disks(static_cast<size_t>(mesh.size()));
-  return TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
-    auto state = MakeTinyState(options, 0.1, &disks[static_cast<size_t>(rank)]);
-    EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
-    EXPECT_TRUE(state->InitializeFresh().ok());
-    return state;
-  });
+  return TrainTinyRanks(options, mesh, steps,
+                        [&](int rank) { return &disks[static_cast<size_t>(rank)]; });
 }
 
 TEST(PreparedUpdateTest, EveryLayoutAppliesWhatAllRanksPreparedTogether) {

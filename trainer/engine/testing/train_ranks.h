@@ -20,6 +20,7 @@
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/kernels/kernels.h"
+#include "trainer/offload/state_file.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
@@ -97,11 +98,12 @@ inline std::vector<RankResult> TrainRanks(const MeshShape& mesh, int64_t vocabul
   return results;
 }
 
-// Trains tiny models with dropout.
-inline std::vector<RankResult> TrainTinyRanks(const TrainingOptions& options, const MeshShape& mesh,
-                                              int steps) {
+// Trains tiny models with dropout. `files_of` names a rank's disk, for state that rests in files.
+inline std::vector<RankResult> TrainTinyRanks(
+    const TrainingOptions& options, const MeshShape& mesh, int steps,
+    const std::function<StateFiles*(int rank)>& files_of = [](int) { return nullptr; }) {
   return TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
-    auto state = MakeTinyState(options, 0.1);
+    auto state = MakeTinyState(options, 0.1, files_of(rank));
     EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
     EXPECT_TRUE(state->InitializeFresh().ok());
     return state;

@@ -1,6 +1,7 @@
 #include "trainer/checkpoint/manifest.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/checkpoint/pieces.h"
 
 namespace muster::trainer {
 namespace {
@@ -147,6 +149,11 @@ bool IsPlainName(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
+// The field with the checksums of a slice's pieces. Format 1 has one, of all of its bytes.
+const char* ChecksumsName(uint64_t piece_bytes) {
+  return piece_bytes == 0 ? "checksum" : "checksums";
+}
+
 using FileSizes = std::map<std::string, uint64_t>;
 
 FileSizes ReadFiles(Object& root, Manifest& manifest, absl::Status& status) {
@@ -162,14 +169,23 @@ FileSizes ReadFiles(Object& root, Manifest& manifest, absl::Status& status) {
   return sizes;
 }
 
+std::vector<uint64_t> ReadChecksums(Object& slice, uint64_t bytes, uint64_t piece_bytes) {
+  const char* const name = ChecksumsName(piece_bytes);
+  const uint64_t pieces = PieceCount(bytes, piece_bytes);
+  std::optional<std::vector<uint64_t>> checksums = ParseChecksums(slice.Text(name));
+  if (checksums.has_value() && checksums->size() == pieces) return *std::move(checksums);
+  slice.Fail(absl::StrCat(name, " must have 16 hexadecimal digits for each of ", pieces,
+                          pieces == 1 ? " piece" : " pieces"));
+  return {};
+}
+
 TensorSlice ReadSlice(Object slice, const TensorRecord& tensor, uint64_t whole,
-                      const FileSizes& sizes) {
+                      const FileSizes& sizes, uint64_t piece_bytes) {
   TensorSlice read;
   read.file = slice.Text("file");
   read.offset = slice.Unsigned("offset");
   read.begin = slice.Unsigned("begin");
   read.count = slice.Unsigned("count");
-  read.checksum = slice.Text("checksum");
   std::optional<uint64_t> box = whole;
   if (slice.Has("start") || slice.Has("lengths")) {
     read.start = slice.Dimensions("start");
@@ -194,6 +210,7 @@ TensorSlice ReadSlice(Object slice, const TensorRecord& tensor, uint64_t whole,
              read.count * ElementBytes(tensor.type) > file->second - read.offset) {
     slice.Fail("lies outside its file");
   }
+  read.checksums = ReadChecksums(slice, read.count * ElementBytes(tensor.type), piece_bytes);
   return read;
 }
 
@@ -256,11 +273,30 @@ void ReadTensors(Object& root, const FileSizes& sizes, bool whole_tensors, Manif
     for (size_t s = 0; s < slices.size() && status.ok(); ++s) {
       record.slices.push_back(
           ReadSlice(Object(slices[s], absl::StrCat(tensor.place(), ".slices[", s, "]"), status),
-                    record, *whole, sizes));
+                    record, *whole, sizes, manifest.piece_bytes));
     }
     if (status.ok() && whole_tensors) CheckCover(tensor, record.slices, *whole);
     manifest.tensors.push_back(std::move(record));
   }
+}
+
+// Returns the size of the pieces that a manifest of this format has. The first error stays in
+// `status`.
+uint64_t ReadFormat(Object& root, absl::Status& status) {
+  const int64_t format = root.Count("format");
+  if (status.ok() && format > kManifestFormat) {
+    status = absl::UnimplementedError(absl::StrCat("manifest: its format, ", format,
+                                                   ", is newer than ", kManifestFormat,
+                                                   ", the newest that this program reads"));
+  }
+  if (status.ok() && format < 1) root.Fail("format must be at least 1");
+  if (!status.ok() || format == 1) return 0;
+  const uint64_t bytes = root.Unsigned("piece_bytes");
+  if (!std::has_single_bit(bytes) || bytes < kLeastPieceBytes || bytes > kMostPieceBytes) {
+    root.Fail(absl::StrCat("piece_bytes must be a power of two from ", kLeastPieceBytes, " to ",
+                           kMostPieceBytes));
+  }
+  return bytes;
 }
 
 absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
@@ -268,11 +304,9 @@ absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
   if (!json.ok()) return Bad(std::string(json.status().message()));
   absl::Status status;
   Object root(*json, "manifest.json", status);
-  if (status.ok() && root.Count("format") != kManifestFormat) {
-    root.Fail(absl::StrCat("format is not ", kManifestFormat));
-  }
-  MUSTER_RETURN_IF_ERROR(status);
   Manifest manifest;
+  if (status.ok()) manifest.piece_bytes = ReadFormat(root, status);
+  MUSTER_RETURN_IF_ERROR(status);
   manifest.run = ReadRun(Object(root.Get("run"), "run", status));
   const FileSizes sizes = ReadFiles(root, manifest, status);
   if (status.ok()) ReadTensors(root, sizes, whole_tensors, manifest, status);
@@ -281,12 +315,12 @@ absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
   return manifest;
 }
 
-Json WriteSlice(const TensorSlice& slice) {
+Json WriteSlice(const TensorSlice& slice, uint64_t piece_bytes) {
   Json json = {{"file", slice.file},
                {"offset", slice.offset},
                {"begin", slice.begin},
                {"count", slice.count},
-               {"checksum", slice.checksum}};
+               {ChecksumsName(piece_bytes), FormatChecksums(slice.checksums)}};
   if (!slice.lengths.empty()) {
     json["start"] = slice.start;
     json["lengths"] = slice.lengths;
@@ -322,17 +356,20 @@ std::string FormatManifest(const Manifest& manifest) {
   }
   for (const TensorRecord& tensor : manifest.tensors) {
     Json slices = Json::array();
-    for (const TensorSlice& slice : tensor.slices) slices.push_back(WriteSlice(slice));
+    for (const TensorSlice& slice : tensor.slices) {
+      slices.push_back(WriteSlice(slice, manifest.piece_bytes));
+    }
     tensors.push_back({{"name", tensor.name},
                        {"dtype", std::string(Name(tensor.type))},
                        {"shape", tensor.shape},
                        {"slices", std::move(slices)}});
   }
-  return DumpJson({{"format", kManifestFormat},
-                   {"run", WriteRun(manifest.run)},
-                   {"files", std::move(files)},
-                   {"tensors", std::move(tensors)}},
-                  1);
+  Json json = {{"format", manifest.piece_bytes == 0 ? 1 : kManifestFormat},
+               {"run", WriteRun(manifest.run)},
+               {"files", std::move(files)},
+               {"tensors", std::move(tensors)}};
+  if (manifest.piece_bytes != 0) json["piece_bytes"] = manifest.piece_bytes;
+  return DumpJson(json, 1);
 }
 
 absl::StatusOr<Manifest> ParseSidecar(std::string_view text) { return Parse(text, false); }

@@ -21,9 +21,9 @@ struct TensorSlice {
   uint64_t offset = 0;  // bytes from the start of the file
   uint64_t begin = 0;   // elements
   uint64_t count = 0;
-  std::vector<int64_t> start;
-  std::vector<int64_t> lengths;
-  std::string checksum;  // XXH3, 64 bits, hex, of the slice's bytes
+  std::vector<int64_t> start = {};
+  std::vector<int64_t> lengths = {};
+  std::vector<uint64_t> checksums = {};  // XXH3, 64 bits, of each of its pieces (pieces.h)
 };
 
 struct TensorRecord {
@@ -68,6 +68,7 @@ struct RunRecord {
 
 struct Manifest {
   RunRecord run;
+  uint64_t piece_bytes = 0;           // of slices; 0: each is one piece, as in format 1
   std::vector<FileRecord> files;      // by name
   std::vector<TensorRecord> tensors;  // by name
 
@@ -81,13 +82,15 @@ bool IsWeight(const TensorRecord& tensor);
 // Sorts files and tensors by name.
 void SortManifest(Manifest& manifest);
 
-inline constexpr int kManifestFormat = 1;
+// The newest format, which has pieces. A manifest without them is of format 1.
+inline constexpr int kManifestFormat = 2;
 // The longest manifest or sidecar that is read, in bytes.
 inline constexpr size_t kMaxManifestBytes = size_t{512} << 20;
 
 // Parses untrusted bytes. Returns InvalidArgument, with the place, if a field is missing, of the
 // wrong type or out of range; if a file name leaves the directory; if a slice lies outside its file
-// or tensor; or if a tensor's slices overlap or leave a gap.
+// or tensor, or has not one checksum for each piece; or if a tensor's slices overlap or leave a
+// gap. Unimplemented if the format is newer than kManifestFormat.
 absl::StatusOr<Manifest> ParseManifest(std::string_view text);
 std::string FormatManifest(const Manifest& manifest);
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "base/json.h"
 #include "trainer/checkpoint/data_type.h"
 
@@ -17,16 +20,18 @@ Manifest Sample() {
   manifest.run.attempt = 2;
   manifest.run.seed = UINT64_MAX;
   manifest.run.model = {{"n_layer", 2}};
-  manifest.files = {{"a", 400, "aa"}, {"b", 400, "bb"}};
+  manifest.piece_bytes = 4096;
+  manifest.files = {{"a", 400, "aa"}, {"b", 400, "bb"}, {"c", 9000, "cc"}};
   manifest.tensors = {
       {"flat",
        DataType::kF32,
        {10, 10},
-       {{"a", 0, 0, 60, {}, {}, "c1"}, {"b", 0, 60, 40, {}, {}, "c2"}}},
+       {{"a", 0, 0, 60, {}, {}, {1}}, {"b", 0, 60, 40, {}, {}, {2}}}},
       {"split",
        DataType::kF32,
        {4, 6},
-       {{"a", 300, 0, 12, {0, 0}, {4, 3}, "c3"}, {"b", 300, 0, 12, {0, 3}, {4, 3}, "c4"}}}};
+       {{"a", 300, 0, 12, {0, 0}, {4, 3}, {3}}, {"b", 300, 0, 12, {0, 3}, {4, 3}, {4}}}},
+      {"three", DataType::kU8, {9000}, {{"c", 0, 0, 9000, {}, {}, {5, 6, UINT64_MAX}}}}};
   return manifest;
 }
 
@@ -39,6 +44,77 @@ TEST(ManifestTest, ReadsWhatItWrites) {
   ASSERT_NE(read->Find("split"), nullptr);
   EXPECT_EQ(read->Find("split")->slices[1].start, (std::vector<int64_t>{0, 3}));
   EXPECT_EQ(read->Find("nothing"), nullptr);
+}
+
+std::string ErrorWith(const char* pointer, const Json& value) {
+  Json json = Json::parse(FormatManifest(Sample()));
+  json[Json::json_pointer(pointer)] = value;
+  return std::string(ParseManifest(json.dump()).status().message());
+}
+
+// Returns the sample as the first format had it.
+Json FormatOne() {
+  Manifest manifest = Sample();
+  manifest.piece_bytes = 0;
+  manifest.tensors[2].slices[0].checksums = {7};
+  return Json::parse(FormatManifest(manifest));
+}
+
+TEST(ManifestTest, TheFirstFormatHasOneChecksumForEachSlice) {
+  const Json json = FormatOne();
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_FALSE(json.contains("piece_bytes"));
+  EXPECT_EQ(json["tensors"][2]["slices"][0]["checksum"], "0000000000000007");
+  const auto read = ParseManifest(json.dump());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->piece_bytes, 0u);
+  EXPECT_EQ(read->tensors[2].slices[0].checksums, std::vector<uint64_t>{7});
+  EXPECT_EQ(FormatManifest(*read), FormatManifest(*ParseManifest(FormatManifest(*read))));
+  Json two = json;
+  two["tensors"][2]["slices"][0]["checksum"] = std::string(32, '0');
+  EXPECT_EQ(
+      ParseManifest(two.dump()).status().message(),
+      "manifest: tensors[2].slices[0]: checksum must have 16 hexadecimal digits for each of 1 "
+      "piece");
+}
+
+TEST(ManifestTest, ASliceHasAChecksumForEachPiece) {
+  const Json json = Json::parse(FormatManifest(Sample()));
+  EXPECT_EQ(json["format"], 2);
+  EXPECT_EQ(json["piece_bytes"], 4096);
+  EXPECT_EQ(json["tensors"][2]["slices"][0]["checksums"],
+            "00000000000000050000000000000006ffffffffffffffff");
+  constexpr char kChecksums[] = "/tensors/2/slices/0/checksums";
+  constexpr char kWrong[] =
+      "manifest: tensors[2].slices[0]: checksums must have 16 hexadecimal digits for each of 3 "
+      "pieces";
+  for (const size_t digits : {0, 16, 32, 47, 49, 64}) {
+    EXPECT_EQ(ErrorWith(kChecksums, std::string(digits, '0')), kWrong) << digits;
+  }
+  EXPECT_EQ(ErrorWith(kChecksums, std::string(48, 'G')), kWrong);
+  EXPECT_EQ(ErrorWith("/tensors/2/slices/0/checksum", "0"), "") << "fields that are not known";
+}
+
+TEST(ManifestTest, PiecesHaveASensibleSize) {
+  constexpr char kWrong[] =
+      "manifest: manifest.json: piece_bytes must be a power of two from 4096 to 1073741824";
+  for (const uint64_t bytes :
+       {uint64_t{0}, uint64_t{1}, uint64_t{2048}, uint64_t{4097}, uint64_t{1} << 31, UINT64_MAX}) {
+    EXPECT_EQ(ErrorWith("/piece_bytes", bytes), kWrong) << bytes;
+  }
+  EXPECT_EQ(ErrorWith("/piece_bytes", "4096"),
+            "manifest: manifest.json: piece_bytes must be an integer of at least 0");
+}
+
+// Somebody else may read a newer format: such a checkpoint is not damaged.
+TEST(ManifestTest, ANewerFormatIsNotTakenForDamage) {
+  Json json = Json::parse(FormatManifest(Sample()));
+  json["format"] = 3;
+  const absl::Status newer = ParseManifest(json.dump()).status();
+  EXPECT_EQ(newer.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(newer.message(),
+            "manifest: its format, 3, is newer than 2, the newest that this program reads");
+  EXPECT_EQ(ErrorWith("/format", 0), "manifest: manifest.json: format must be at least 1");
 }
 
 TEST(ManifestTest, SkippedStepsAreKeptAndAnOlderManifestHasNone) {
@@ -57,15 +133,8 @@ TEST(ManifestTest, SkippedStepsAreKeptAndAnOlderManifestHasNone) {
   EXPECT_EQ(older_manifest->run.skipped_total, 0);
 }
 
-std::string ErrorWith(const char* pointer, const Json& value) {
-  Json json = Json::parse(FormatManifest(Sample()));
-  json[Json::json_pointer(pointer)] = value;
-  return std::string(ParseManifest(json.dump()).status().message());
-}
-
 TEST(ManifestTest, NamesThePlaceOfTheFault) {
   EXPECT_EQ(ParseManifest("[]").status().message(), "manifest: manifest.json: must be an object");
-  EXPECT_EQ(ErrorWith("/format", 2), "manifest: manifest.json: format is not 1");
   EXPECT_EQ(ErrorWith("/run/step", -1), "manifest: run: step must be an integer of at least 0");
   EXPECT_EQ(ErrorWith("/run/job", 5), "manifest: run: job must be a string");
   EXPECT_EQ(ErrorWith("/run/layout", Json::array()),
@@ -81,7 +150,7 @@ TEST(ManifestTest, NamesThePlaceOfTheFault) {
 }
 
 TEST(ManifestTest, SlicesStayInsideFilesAndTensors) {
-  EXPECT_EQ(ErrorWith("/tensors/0/slices/0/file", "c"),
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/0/file", "d"),
             "manifest: tensors[0].slices[0]: file is not in files");
   EXPECT_EQ(ErrorWith("/tensors/0/slices/0/offset", 161),
             "manifest: tensors[0].slices[0]: lies outside its file");

@@ -12,6 +12,7 @@
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "trainer/checkpoint/slice_elements.h"
 
 namespace muster::trainer {
 namespace {
@@ -20,25 +21,9 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-// Copies a flat range of a box into the whole tensor, one run along the last dimension at a time.
-void Scatter(const TensorRecord& tensor, const TensorSlice& slice, const char* from,
-             std::byte* into) {
-  const size_t dimensions = tensor.shape.size();
-  const uint64_t width = ElementBytes(tensor.type);
-  const uint64_t row = static_cast<uint64_t>(slice.lengths[dimensions - 1]);
-  for (uint64_t at = slice.begin; at < slice.begin + slice.count;) {
-    uint64_t rest = at, target = 0, stride = 1;
-    for (size_t d = dimensions; d-- > 0;) {
-      const uint64_t length = static_cast<uint64_t>(slice.lengths[d]);
-      target += (static_cast<uint64_t>(slice.start[d]) + rest % length) * stride;
-      rest /= length;
-      stride *= static_cast<uint64_t>(tensor.shape[d]);
-    }
-    const uint64_t run = std::min(row - at % row, slice.begin + slice.count - at);
-    std::memcpy(into + target * width, from + (at - slice.begin) * width, run * width);
-    at += run;
-  }
-}
+// The bytes that are read together, where a file holds them together: enough to keep a disk busy,
+// and few enough to be hashed before they leave the caches.
+constexpr uint64_t kReadBytes = uint64_t{4} << 20;
 
 // Returns true for fields that may differ between two runs of one model: they do not shape the
 // weights.
@@ -65,7 +50,8 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& 
   }
   absl::StatusOr<Manifest> manifest = ParseManifest(text);
   if (!manifest.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", manifest.status().message()));
+    return absl::Status(manifest.status().code(),
+                        absl::StrCat(path, ": ", manifest.status().message()));
   }
   return std::unique_ptr<CheckpointReader>(new CheckpointReader(files, path, *std::move(manifest)));
 }
@@ -87,42 +73,77 @@ absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::strin
   return file.get();
 }
 
-// Reads all bytes of a slice, and checks them: the checksum is of the whole slice.
-absl::Status CheckpointReader::ReadBytes(const TensorRecord& tensor, const TensorSlice& slice,
-                                         char* into) const {
+// Reads the pieces of a slice from byte `first`, where one begins, to byte `last` of the slice, and
+// checks them.
+absl::Status CheckpointReader::ReadPieces(const TensorRecord& tensor, const TensorSlice& slice,
+                                          uint64_t first, uint64_t last, char* into) const {
   MUSTER_ASSIGN_OR_RETURN(const ReadableFile* file, FileNamed(slice.file));
-  const size_t size = slice.count * ElementBytes(tensor.type);
-  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, into, size));
-  if (ToHex(Hash64({into, size})) == slice.checksum) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path_, ": ", tensor.name, ": the bytes in ", slice.file,
-                                          " at ", slice.offset,
-                                          " are not those that were written"));
-}
-
-// Copies a slice of a box, a slice with `lengths`, into the whole tensor.
-absl::Status CheckpointReader::ReadBox(const TensorRecord& tensor, const TensorSlice& slice,
-                                       std::span<std::byte> into) const {
-  if (slice.count == 0) return absl::OkStatus();
-  std::string bytes(slice.count * ElementBytes(tensor.type), '\0');
-  MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, bytes.data()));
-  Scatter(tensor, slice, bytes.data(), into.data());
+  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset + first, into, last - first));
+  const uint64_t piece = PieceBytes(tensor, slice);
+  for (uint64_t at = first; at < last; at += piece) {
+    const uint64_t bytes = std::min(piece, last - at);
+    if (Hash64({into + (at - first), bytes}) == slice.checksums[at / piece]) continue;
+    return absl::DataLossError(absl::StrCat(path_, ": ", tensor.name, ": the bytes in ", slice.file,
+                                            " at ", slice.offset + at,
+                                            " are not those that were written"));
+  }
   return absl::OkStatus();
 }
 
-// Copies the part of a flat slice that lies in the run of elements from `begin` on.
-absl::Status CheckpointReader::ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice,
-                                            uint64_t begin, std::span<std::byte> into) const {
+// Fills `into` with the bytes of a slice from `begin` on. Reads no piece that has none of them.
+absl::Status CheckpointReader::ReadBytes(const TensorRecord& tensor, const TensorSlice& slice,
+                                         uint64_t begin, std::span<char> into) const {
+  const uint64_t size = slice.count * ElementBytes(tensor.type);
+  const uint64_t piece = PieceBytes(tensor, slice), end = begin + into.size();
+  const uint64_t together = std::max(piece, kReadBytes / piece * piece);
+  std::string rest;  // of a piece that is not wanted whole
+  for (uint64_t at = begin; at < end;) {
+    const uint64_t first = at / piece * piece;
+    const uint64_t whole = end == size ? size : end / piece * piece;
+    char* const target = into.data() + (at - begin);
+    if (first == at && whole > at) {
+      const uint64_t last = std::min(whole, at + together);
+      MUSTER_RETURN_IF_ERROR(ReadPieces(tensor, slice, at, last, target));
+      at = last;
+      continue;
+    }
+    const uint64_t last = std::min(first + piece, size), wanted = std::min(last, end);
+    rest.resize(last - first);
+    MUSTER_RETURN_IF_ERROR(ReadPieces(tensor, slice, first, last, rest.data()));
+    std::memcpy(target, rest.data() + (at - first), wanted - at);
+    at = wanted;
+  }
+  return absl::OkStatus();
+}
+
+// Copies what a slice holds of the run of the tensor's elements from `begin` on.
+absl::Status CheckpointReader::ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
+                                         uint64_t begin, std::span<std::byte> into) const {
   const uint64_t width = ElementBytes(tensor.type);
-  const uint64_t end = begin + into.size() / width;
-  const uint64_t first = std::max(begin, slice.begin);
-  const uint64_t last = std::min(end, slice.begin + slice.count);
-  if (first >= last) return absl::OkStatus();
-  char* const target = reinterpret_cast<char*>(into.data() + (first - begin) * width);
-  if (last - first == slice.count) return ReadBytes(tensor, slice, target);
-  std::string bytes(slice.count * width, '\0');
-  MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, bytes.data()));
-  std::memcpy(target, bytes.data() + (first - slice.begin) * width, (last - first) * width);
+  const ElementRun run = RunInSlice(tensor, slice, {begin, begin + into.size() / width});
+  if (run.size() == 0) return absl::OkStatus();
+  const uint64_t from = (run.begin - slice.begin) * width, bytes = run.size() * width;
+  if (slice.lengths.empty()) {
+    char* const target = reinterpret_cast<char*>(into.data() + (run.begin - begin) * width);
+    return ReadBytes(tensor, slice, from, {target, bytes});
+  }
+  const uint64_t together = std::max(PieceBytes(tensor, slice), kReadBytes);
+  std::string box;
+  for (uint64_t at = from; at < from + bytes;) {
+    const uint64_t last = std::min(from + bytes, (at / together + 1) * together);
+    box.resize(last - at);
+    MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, at, box));
+    CopyFromBox(tensor, slice, {slice.begin + at / width, slice.begin + last / width}, box.data(),
+                begin, into);
+    at = last;
+  }
   return absl::OkStatus();
+}
+
+uint64_t CheckpointReader::PieceBytes(const TensorRecord& tensor, const TensorSlice& slice) const {
+  return manifest_.piece_bytes != 0
+             ? manifest_.piece_bytes
+             : std::max(uint64_t{1}, slice.count * ElementBytes(tensor.type));
 }
 
 absl::StatusOr<const TensorRecord*> CheckpointReader::FindTensor(
@@ -142,16 +163,12 @@ absl::StatusOr<const TensorRecord*> CheckpointReader::FindTensor(
 absl::Status CheckpointReader::Read(const std::string& name, DataType type,
                                     const std::vector<int64_t>& shape,
                                     std::span<std::byte> into) const {
-  MUSTER_ASSIGN_OR_RETURN(const TensorRecord* tensor, FindTensor(name, type, shape));
+  MUSTER_RETURN_IF_ERROR(FindTensor(name, type, shape).status());
   const std::optional<uint64_t> count = ElementCount(shape);
   if (!count.has_value() || into.size() != *count * ElementBytes(type)) {
     return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
   }
-  for (const TensorSlice& slice : tensor->slices) {
-    MUSTER_RETURN_IF_ERROR(slice.lengths.empty() ? ReadFlatPart(*tensor, slice, 0, into)
-                                                 : ReadBox(*tensor, slice, into));
-  }
-  return absl::OkStatus();
+  return ReadPart(name, type, shape, 0, into);
 }
 
 absl::Status CheckpointReader::ReadPart(const std::string& name, DataType type,
@@ -163,16 +180,8 @@ absl::Status CheckpointReader::ReadPart(const std::string& name, DataType type,
   if (into.size() % width != 0 || begin > whole || count > whole - begin) {
     return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
   }
-  const bool flat = std::all_of(tensor->slices.begin(), tensor->slices.end(),
-                                [](const TensorSlice& slice) { return slice.lengths.empty(); });
-  if (!flat && count > 0) {
-    std::vector<std::byte> all(whole * width);
-    MUSTER_RETURN_IF_ERROR(Read(name, type, shape, all));
-    std::memcpy(into.data(), all.data() + begin * width, into.size());
-    return absl::OkStatus();
-  }
   for (const TensorSlice& slice : tensor->slices) {
-    MUSTER_RETURN_IF_ERROR(ReadFlatPart(*tensor, slice, begin, into));
+    MUSTER_RETURN_IF_ERROR(ReadSlice(*tensor, slice, begin, into));
   }
   return absl::OkStatus();
 }

@@ -17,7 +17,7 @@
 namespace muster::trainer {
 
 // Reads a complete checkpoint. Tensors are read by name, whatever writers and slices they were
-// saved by; every slice that is read is checked against its checksum. Thread-safe.
+// saved by; every piece of a slice that is read is checked against its checksum. Thread-safe.
 class CheckpointReader {
  public:
   // `path` is the checkpoint's own directory. DataLoss if it is not complete (no DONE, or DONE is
@@ -34,7 +34,7 @@ class CheckpointReader {
   absl::Status Read(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                     std::span<std::byte> into) const;
   // Fills `into` with a run of the tensor's elements in row-major order, from `begin` on. Reads
-  // only the slices that have a part in it.
+  // only the pieces of slices that have a part in it.
   absl::Status ReadPart(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                         uint64_t begin, std::span<std::byte> into) const;
   // Returns a document saved beside the tensors, e.g. tokenizer.json. NotFound if the manifest has
@@ -46,11 +46,13 @@ class CheckpointReader {
   absl::StatusOr<const ReadableFile*> FileNamed(const std::string& name) const;
   absl::StatusOr<const TensorRecord*> FindTensor(const std::string& name, DataType type,
                                                  const std::vector<int64_t>& shape) const;
-  absl::Status ReadBytes(const TensorRecord& tensor, const TensorSlice& slice, char* into) const;
-  absl::Status ReadBox(const TensorRecord& tensor, const TensorSlice& slice,
-                       std::span<std::byte> into) const;
-  absl::Status ReadFlatPart(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
-                            std::span<std::byte> into) const;
+  uint64_t PieceBytes(const TensorRecord& tensor, const TensorSlice& slice) const;
+  absl::Status ReadPieces(const TensorRecord& tensor, const TensorSlice& slice, uint64_t first,
+                          uint64_t last, char* into) const;
+  absl::Status ReadBytes(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
+                         std::span<char> into) const;
+  absl::Status ReadSlice(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
+                         std::span<std::byte> into) const;
 
   Files& files_;
   const std::string path_;

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "trainer/checkpoint/pieces.h"
 
 namespace muster::trainer {
 namespace {
@@ -142,12 +143,13 @@ absl::Status NotItsShape(const std::string& name) {
   return Bad(absl::StrCat(name, ": its bytes do not fit its shape"));
 }
 
-// Appends to a file and to its checksum. Each call returns the checksum of what it appended.
+// Appends to a file and to its checksum. Each call returns the checksums of the pieces that it
+// appended.
 class Stream {
  public:
-  explicit Stream(WritableFile& file) : file_(file) {}
-  absl::StatusOr<std::string> Append(std::string_view bytes) {
-    Hasher64 hasher;
+  Stream(WritableFile& file, uint64_t piece_bytes) : file_(file), piece_bytes_(piece_bytes) {}
+  absl::StatusOr<std::vector<uint64_t>> Append(std::string_view bytes) {
+    PieceHasher hasher(piece_bytes_);
     while (!bytes.empty()) {
       const std::string_view part = bytes.substr(0, kWriteBytes);
       hasher.Update(part);
@@ -156,13 +158,14 @@ class Stream {
       bytes_ += part.size();
       bytes.remove_prefix(part.size());
     }
-    return ToHex(hasher.value());
+    return hasher.Finish();
   }
   uint64_t bytes() const { return bytes_; }
   std::string checksum() const { return hasher_.Hex(); }
 
  private:
   WritableFile& file_;
+  const uint64_t piece_bytes_;
   Hasher128 hasher_;
   uint64_t bytes_ = 0;
 };
@@ -205,7 +208,7 @@ absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const ReadableFile& file
 
 absl::StatusOr<WrittenSafetensors> WriteSafetensors(
     Files& files, const std::string& path, std::span<const TensorView> tensors,
-    const std::map<std::string, std::string>& metadata) {
+    const std::map<std::string, std::string>& metadata, uint64_t piece_bytes) {
   std::vector<StoredTensor> stored;
   std::map<std::string_view, std::span<const std::byte>> bytes;
   for (const TensorView& tensor : tensors) {
@@ -216,18 +219,20 @@ absl::StatusOr<WrittenSafetensors> WriteSafetensors(
     stored.push_back({tensor.name, tensor.type, tensor.shape});
     bytes.emplace(tensor.name, tensor.bytes);
   }
-  return StreamSafetensors(files, path, std::move(stored), metadata,
-                           [&bytes](const StoredTensor& tensor) { return bytes.at(tensor.name); });
+  return StreamSafetensors(
+      files, path, std::move(stored), metadata,
+      [&bytes](const StoredTensor& tensor) { return bytes.at(tensor.name); }, piece_bytes);
 }
 
 absl::StatusOr<WrittenSafetensors> StreamSafetensors(
     Files& files, const std::string& path, std::vector<StoredTensor> tensors,
-    const std::map<std::string, std::string>& metadata, const TensorBytes& bytes) {
+    const std::map<std::string, std::string>& metadata, const TensorBytes& bytes,
+    uint64_t piece_bytes) {
   MUSTER_RETURN_IF_ERROR(Place(tensors));
   const std::string header = FormatHeader(tensors, metadata);
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
                           files.Create(path, CreateMode::kExclusive));
-  Stream stream(*file);
+  Stream stream(*file, piece_bytes);
   const uint64_t length = header.size();
   MUSTER_RETURN_IF_ERROR(
       stream.Append({reinterpret_cast<const char*>(&length), sizeof length}).status());
@@ -237,9 +242,9 @@ absl::StatusOr<WrittenSafetensors> StreamSafetensors(
     tensor.offset = stream.bytes();
     MUSTER_ASSIGN_OR_RETURN(const std::span<const std::byte> all, bytes(tensor));
     if (all.size() != tensor.bytes) return NotItsShape(tensor.name);
-    MUSTER_ASSIGN_OR_RETURN(std::string checksum,
+    MUSTER_ASSIGN_OR_RETURN(std::vector<uint64_t> checksums,
                             stream.Append({reinterpret_cast<const char*>(all.data()), all.size()}));
-    written.tensors.push_back({std::move(tensor), std::move(checksum)});
+    written.tensors.push_back({std::move(tensor), std::move(checksums)});
   }
   MUSTER_RETURN_IF_ERROR(file->Sync());
   MUSTER_RETURN_IF_ERROR(file->Close());

@@ -51,7 +51,7 @@ struct TensorView {
 
 struct WrittenTensor {
   StoredTensor stored;
-  std::string checksum;  // XXH3, 64 bits, hex
+  std::vector<uint64_t> checksums;  // of its pieces of `piece_bytes` (pieces.h)
 };
 
 struct WrittenSafetensors {
@@ -65,7 +65,7 @@ struct WrittenSafetensors {
 // system leaves a part of the file.
 absl::StatusOr<WrittenSafetensors> WriteSafetensors(
     Files& files, const std::string& path, std::span<const TensorView> tensors,
-    const std::map<std::string, std::string>& metadata);
+    const std::map<std::string, std::string>& metadata, uint64_t piece_bytes = 0);
 
 // Returns the bytes of a tensor when its turn has come. They are used before the next call.
 using TensorBytes =
@@ -76,7 +76,8 @@ using TensorBytes =
 // too.
 absl::StatusOr<WrittenSafetensors> StreamSafetensors(
     Files& files, const std::string& path, std::vector<StoredTensor> tensors,
-    const std::map<std::string, std::string>& metadata, const TensorBytes& bytes);
+    const std::map<std::string, std::string>& metadata, const TensorBytes& bytes,
+    uint64_t piece_bytes = 0);
 
 }  // namespace muster::trainer
 

@@ -236,9 +236,9 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
   }
   if (views.empty()) return absl::OkStatus();
   const std::string name = ShareName(Name(group), job.snapshot.writer, job.run().writers);
-  MUSTER_ASSIGN_OR_RETURN(
-      const WrittenSafetensors written,
-      WriteSafetensors(files_, JoinPath(job.partial, name), views, {{"format", "pt"}}));
+  MUSTER_ASSIGN_OR_RETURN(const WrittenSafetensors written,
+                          WriteSafetensors(files_, JoinPath(job.partial, name), views,
+                                           {{"format", "pt"}}, options_.piece_bytes));
   job.manifest.files.push_back({name, written.bytes, written.checksum});
   for (const WrittenTensor& tensor : written.tensors) {
     const SnapshotTensor& from = *by_name.at(tensor.stored.name);
@@ -247,7 +247,7 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
     slice.offset = tensor.stored.offset;
     slice.begin = from.begin;
     slice.count = from.bytes.size() / ElementBytes(from.type);
-    slice.checksum = tensor.checksum;
+    slice.checksums = tensor.checksums;
     job.manifest.tensors.push_back({from.name, from.type, from.shape, {slice}});
   }
   return absl::OkStatus();
@@ -255,6 +255,7 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
 
 absl::Status CheckpointWriter::WriteShare(Job& job) {
   job.manifest.run = job.run();
+  job.manifest.piece_bytes = options_.piece_bytes;
   uint64_t needed = kSlackBytes;
   for (const SnapshotTensor& tensor : job.snapshot.tensors) needed += tensor.bytes.size();
   MUSTER_RETURN_IF_ERROR(files_.MakeDirectories(job.partial));

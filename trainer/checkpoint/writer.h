@@ -20,6 +20,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/claim.h"
 #include "trainer/checkpoint/host_buffer.h"
+#include "trainer/checkpoint/pieces.h"
 #include "trainer/checkpoint/snapshot.h"
 
 namespace muster::trainer {
@@ -31,7 +32,8 @@ struct WriterOptions {
   int keep = 2;  // complete ones to keep, at least 2
   // Bounds the time that writer 0 waits for the others' shares.
   absl::Duration collect_deadline = absl::Minutes(10);
-  int cpu = -1;  // the thread runs on this core only; -1: anywhere
+  uint64_t piece_bytes = kPieceBytes;  // of slices, in the manifest
+  int cpu = -1;                        // the thread runs on this core only; -1: anywhere
   bool start_thread = true;
 };
 

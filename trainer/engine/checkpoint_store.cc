@@ -227,6 +227,8 @@ absl::StatusOr<std::string> CheckpointStore::Mismatch(const CheckpointListing& l
   if (const auto known = mismatches_.find(key); known != mismatches_.end()) return known->second;
   const auto reader = CheckpointReader::Open(files_, JoinPath(uri_, listing.directory));
   if (IsDamage(reader.status())) return std::string();
+  // Another program can load it.
+  if (absl::IsUnimplemented(reader.status())) return std::string(reader.status().message());
   MUSTER_RETURN_IF_ERROR(reader.status());
   const absl::Status usable = CheckUsable((*reader)->manifest(), state);
   return mismatches_[key] = std::string(usable.message());

@@ -7,6 +7,7 @@
 #include "ATen/ops/arange.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -255,6 +256,27 @@ TEST_F(CheckpointStoreTest, AMismatchIsNotLoadedAndNotDamaged) {
   v1alpha1::CheckpointRef ref;
   ref.set_directory("step-000000020");
   EXPECT_TRUE(absl::IsFailedPrecondition(store->Load(ref, *state).status()));
+}
+
+// A run that went back to an older checkpoint would move this one out of the way.
+TEST_F(CheckpointStoreTest, AFormatThatOnlyANewerProgramReadsIsAMismatch) {
+  Save(*Open(), *StateAt(20));
+  const std::string folder = "/ck/step-000000020/";
+  Json manifest = ParseJson(ReadFile(files_, folder + "manifest.json").value()).value();
+  manifest["format"] = 3;
+  const std::string text = DumpJson(manifest);
+  ASSERT_TRUE(files_.Overwrite(folder + "manifest.json", text).ok());
+  ASSERT_TRUE(files_.Overwrite(folder + "DONE", CheckpointDoneContents(text)).ok());
+  const auto store = Open();
+  const auto state = StateAt(20);
+  constexpr char kWhy[] =
+      "/ck/step-000000020: manifest: its format, 3, is newer than 2, the newest that this program "
+      "reads";
+  EXPECT_EQ(MismatchOf(*store, *state), kWhy);
+  v1alpha1::CheckpointRef ref;
+  ref.set_directory("step-000000020");
+  const absl::Status loaded = store->Load(ref, *state).status();
+  EXPECT_TRUE(absl::IsUnimplemented(loaded)) << loaded << ": it is not damaged";
 }
 
 TEST_F(CheckpointStoreTest, OnlyADamagedCheckpointIsDataLoss) {

@@ -1,0 +1,115 @@
+// Tests how much of a checkpoint a rank reads whose layout is not that of the ranks that saved it.
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/testing/counting_files.h"
+#include "base/testing/memory_files.h"
+#include "gtest/gtest.h"
+#include "trainer/checkpoint/pieces.h"
+#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr planner::ModelShape kShape{
+    .layers = 1, .heads = 4, .width = 256, .positions = 16, .vocabulary = 6000};
+
+// Returns the state of rank `index` of `shard` ranks that divide all of it.
+std::unique_ptr<TrainingState> StateOf(int index, int shard) {
+  TrainingOptions options = TinyOptions();
+  options.divided = {.values = shard > 1, .gradients = shard > 1};
+  auto state = MakeState(options, kShape);
+  EXPECT_TRUE(state->Divide({index, shard}).ok());
+  v1alpha1::RoundId round;
+  round.set_round(1);
+  EXPECT_TRUE(state->commit().Prepare(round).ok());
+  v1alpha1::ResumePoint resume;
+  resume.set_source(v1alpha1::ResumePoint::FRESH);
+  resume.mutable_version()->set_step(1);
+  resume.mutable_version()->set_attempt(1);
+  resume.set_next_attempt(2);
+  resume.set_history("00000000000000aa");
+  EXPECT_TRUE(state->commit().Go(round, 0, resume).ok());
+  EXPECT_TRUE(state->commit().Restored().ok());
+  EXPECT_TRUE(state->InitializeFresh().ok());
+  return state;
+}
+
+class ReshardTest : public testing::Test {
+ protected:
+  std::unique_ptr<CheckpointStore> Store() {
+    return std::make_unique<CheckpointStore>(
+        files_, Clock::Real(), "/ck", 2,
+        RunIdentity{.job = "default/job", .job_uid = "uid", .vocabulary = kShape.vocabulary},
+        outbox_);
+  }
+  void SaveBy(int ranks) {
+    v1alpha1::RoundId round;
+    round.set_round(1);
+    for (int rank = ranks - 1; rank >= 0; --rank) {
+      const auto state = StateOf(rank, ranks);
+      const auto store = Store();
+      ASSERT_TRUE(store->Save(*state, {.round = round, .rank = rank, .world_size = ranks}).ok());
+      ASSERT_TRUE(store->WaitIdle(absl::Minutes(1)));
+    }
+  }
+
+  MemoryFiles memory_;
+  CountingFiles files_{memory_, ".safetensors"};
+  RecordingOutbox outbox_;
+};
+
+struct Bytes {
+  uint64_t held = 0;     // by the rank
+  uint64_t at_ends = 0;  // the most that pieces may have beyond the ends of what it holds
+};
+
+Bytes BytesOf(const TrainingState& state) {
+  Bytes bytes;
+  for (const auto& parts : {state.ValueParts(), state.OptimizerParts()}) {
+    for (const TensorPart& part : parts) {
+      int64_t elements = 1;
+      for (const int64_t length : part.shape) elements *= length;
+      const int64_t before = part.begin, after = elements - before - part.elements.numel();
+      bytes.held += part.elements.nbytes();
+      if (part.elements.numel() == 0) continue;
+      for (const int64_t beyond : {before, after}) {
+        bytes.at_ends += std::min<uint64_t>(kPieceBytes, static_cast<uint64_t>(beyond) * 4);
+      }
+    }
+  }
+  return bytes;
+}
+
+TEST_F(ReshardTest, ARankReadsTheBytesThatItWillHoldAndAtMostAPieceAtEachEnd) {
+  SaveBy(4);
+  // Slices of 1 and of 2 ranks end where slices of 4 end; those of 3 do not.
+  for (const int ranks : {1, 2, 3}) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto state = StateOf(rank, ranks);
+      const auto store = Store();
+      const Checkpoints::Listing listing = store->List(*state);
+      ASSERT_EQ(listing.complete.size(), 1u);
+      files_.TakeCount();
+      const auto version = store->Load(listing.complete[0], *state);
+      ASSERT_TRUE(version.ok()) << version.status();
+      const uint64_t read = files_.TakeCount();
+      const Bytes bytes = BytesOf(*state);
+      EXPECT_GE(read, bytes.held) << rank << " of " << ranks;
+      EXPECT_LE(read, bytes.held + (ranks == 3 ? bytes.at_ends : 0)) << rank << " of " << ranks;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::trainer

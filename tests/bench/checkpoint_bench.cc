@@ -89,6 +89,7 @@ class Rank {
         store_(FileSystem(), Clock::Real(), directory, 2,
                {.job = "bench", .vocabulary = c.model.vocabulary}, reports_, writer_core) {
     OkOrDie(state_->InitializeFresh());
+    state_->OnChange([this] { store_.FinishCopy(); });
     communicator_ = OrDie(MakeGlooCommunicator({.rank = 0, .size = 1, .tag = "bench"}));
     OkOrDie(engine_->BeginAlone(*communicator_));
   }

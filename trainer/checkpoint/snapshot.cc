@@ -1,7 +1,6 @@
 #include "trainer/checkpoint/snapshot.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <optional>
 
@@ -45,14 +44,14 @@ size_t CopyBytes(std::span<const SnapshotTensor> tensors) {
   return total;
 }
 
-absl::Status CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory) {
+absl::Status CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory, SharedCopy& copy) {
   for (SnapshotTensor& tensor : tensors) {
     const size_t size = tensor.size();
     if (tensor.read != nullptr) {
       MUSTER_RETURN_IF_ERROR(tensor.read({memory, size}));
       tensor.read = nullptr;
-    } else if (size > 0) {
-      std::memcpy(memory, tensor.bytes.data(), size);
+    } else {
+      copy.Add(tensor.bytes, memory);
     }
     tensor.bytes = {memory, size};
     memory += Aligned(size);

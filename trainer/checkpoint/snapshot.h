@@ -12,12 +12,14 @@
 #include "absl/status/status.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/shared_copy.h"
 
 namespace muster::trainer {
 
 enum class TensorGroup { kModel, kOptimizer };
 
-// A tensor, or the part of it that this writer saves. It is read during Begin only.
+// A tensor, or the part of it that this writer saves. Its memory is read until the writer's
+// FinishCopy() has returned; `read` is called during Begin only.
 struct SnapshotTensor {
   std::string name;
   TensorGroup group = TensorGroup::kModel;
@@ -53,9 +55,10 @@ absl::Status CheckSnapshot(const Snapshot& snapshot);
 
 // Returns the bytes that a copy of the tensors takes.
 size_t CopyBytes(std::span<const SnapshotTensor> tensors);
-// Copies the tensors to `memory`, of CopyBytes(), one after the other, and points them there. Fails
-// as the reading of one of them does.
-absl::Status CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory);
+// Places the tensors in `memory`, of CopyBytes(), one after the other, and points them there. What
+// is in memory is added to `copy` and is there once that is finished; the rest is read now. Fails
+// as the reading of a tensor does.
+absl::Status CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory, SharedCopy& copy);
 
 // Returns, for each tensor, the one of `writers` that saves it whole: balanced by bytes, the same
 // on every rank.

@@ -18,6 +18,7 @@
 #include "trainer/checkpoint/layout.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/shared_copy.h"
 
 namespace muster::trainer {
 namespace {
@@ -50,7 +51,8 @@ void LowerPriority(int cpu) {
 }  // namespace
 
 struct CheckpointWriter::Job {
-  Snapshot snapshot;  // its tensors' bytes lie in `memory`
+  Snapshot snapshot;  // its tensors' bytes lie in `memory` once `copy` is finished
+  const std::shared_ptr<SharedCopy> copy = std::make_shared<SharedCopy>();
   HostBuffer memory;
   std::string partial;  // path
   absl::Time begun, share_written;
@@ -109,21 +111,30 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
     job->memory = std::move(buffer_);
   }
   job->begun = clock_.Monotonic();
-  const absl::Status copied = Copy(snapshot, *job);
+  const absl::Status planned = PlanCopy(snapshot, *job);
   MutexLock lock(mu_);
   running_ = false;
   abandon_ = false;
-  if (copied.ok()) job_ = std::move(job);
+  if (planned.ok()) job_ = std::move(job);
   changed_.NotifyAll();
-  return copied;
+  return planned;
 }
 
-absl::Status CheckpointWriter::Copy(const Snapshot& snapshot, Job& job) const {
+void CheckpointWriter::FinishCopy() {
+  std::shared_ptr<SharedCopy> copy;
+  {
+    MutexLock lock(mu_);
+    if (job_ != nullptr) copy = job_->copy;
+  }
+  if (copy != nullptr) copy->Finish();
+}
+
+absl::Status CheckpointWriter::PlanCopy(const Snapshot& snapshot, Job& job) const {
   job.snapshot = snapshot;
   job.partial =
       JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
   MUSTER_RETURN_IF_ERROR(job.memory.Reserve(CopyBytes(snapshot.tensors)));
-  return CopyTensors(job.snapshot.tensors, job.memory.data());
+  return CopyTensors(job.snapshot.tensors, job.memory.data(), *job.copy);
 }
 
 bool CheckpointWriter::busy() const {
@@ -207,6 +218,7 @@ CheckpointWriter::Progress CheckpointWriter::LastLook(Job& job) {
 
 CheckpointWriter::Progress CheckpointWriter::Advance(Job& job) {
   if (!job.collecting) {
+    job.copy->Finish();
     SendReport(job, v1alpha1::CheckpointReport::STARTED, "");
     const absl::Status written = WriteShare(job);
     if (!written.ok() || job.snapshot.writer != 0) {

@@ -37,7 +37,7 @@ struct WriterOptions {
   bool start_thread = true;
 };
 
-// Saves snapshots in the background. Begin copies and returns; a thread of low priority writes
+// Saves snapshots in the background: a thread of low priority copies them, writes
 // `step-%09d.r<round>/`, and writer 0 completes it when all shares are in: manifest, DONE (created
 // exclusively), syncs, rename to `step-%09d`. Then, after verifying the new checkpoint, it deletes
 // all but the `keep` newest. A failure leaves no partial directory behind and is only reported:
@@ -56,10 +56,13 @@ class CheckpointWriter {
   // Announces a snapshot of `bytes`: the thread has the memory for its copy ready by then, unless
   // it is short of time.
   void Expect(size_t bytes);
-  // Copies the tensors in one pass. Unavailable while an earlier snapshot is still being written;
+  // Begins to save. The tensors' memory must not change or go until FinishCopy() has returned, or
+  // the writer is idle. Unavailable while an earlier snapshot is still being written;
   // an earlier snapshot of an older round that only waits for other writers is given up instead.
   // ResourceExhausted if there is no memory for the copy.
   absl::Status Begin(const Snapshot& snapshot);
+  // Returns when the snapshot that was begun is copied, and helps to copy it.
+  void FinishCopy();
   // Takes effect with the next checkpoint that is completed.
   void SetKeep(int keep) { keep_ = keep; }
   // Returns true if a snapshot is being copied or written.
@@ -78,7 +81,7 @@ class CheckpointWriter {
   struct Job;
   enum class Progress { kMoved, kWaiting, kDone };
 
-  absl::Status Copy(const Snapshot& snapshot, Job& job) const;
+  absl::Status PlanCopy(const Snapshot& snapshot, Job& job) const;
   Progress Advance(Job& job);
   Progress LastLook(Job& job);
   absl::Status WriteShare(Job& job);

@@ -40,13 +40,15 @@ TEST_F(WriterTest, WritesWhatHuggingFaceReads) {
   EXPECT_GT(reports_[1].bytes(), 200);
 }
 
-TEST_F(WriterTest, TheCopyIsTakenInBegin) {
+TEST_F(WriterTest, TheStateMayChangeOnceTheCopyIsFinished) {
   auto writer = Make();
   State state = StateAt(5);
   ASSERT_TRUE(writer->Begin(Share(state, 5, 0, 1, 1, false)).ok());
   EXPECT_TRUE(writer->busy());
   EXPECT_EQ(writer->Begin(Share(state, 6, 0, 1, 1, false)).code(), absl::StatusCode::kUnavailable);
-  state = StateAt(6);
+  writer->FinishCopy();
+  state.embedding.assign(24, -1);
+  state.weight.assign(10, -1);
   while (writer->RunOnce()) {
   }
   EXPECT_FALSE(writer->busy());
@@ -188,7 +190,8 @@ TEST_F(WriterTest, AnotherWritersFailureEndsTheSaveAtOnce) {
 
 TEST_F(WriterTest, SilentWritersAreWaitedForNoLongerThanTheDeadline) {
   auto zero = Make(absl::Seconds(10));
-  ASSERT_TRUE(zero->Begin(Share(StateAt(1), 1, 0, 3, 1, false)).ok());
+  const State state1 = StateAt(1);
+  ASSERT_TRUE(zero->Begin(Share(state1, 1, 0, 3, 1, false)).ok());
   EXPECT_TRUE(zero->RunOnce());
   EXPECT_FALSE(zero->RunOnce());
   clock_.Advance(absl::Seconds(11));
@@ -199,9 +202,11 @@ TEST_F(WriterTest, SilentWritersAreWaitedForNoLongerThanTheDeadline) {
 
 TEST_F(WriterTest, ANewerRoundsSnapshotDisplacesOneThatWaits) {
   auto zero = Make();
-  ASSERT_TRUE(zero->Begin(Share(StateAt(1), 1, 0, 2, 1, false)).ok());
+  const State state1 = StateAt(1);
+  ASSERT_TRUE(zero->Begin(Share(state1, 1, 0, 2, 1, false)).ok());
   EXPECT_TRUE(zero->RunOnce());
-  ASSERT_TRUE(zero->Begin(Share(StateAt(2), 2, 0, 1, 2, false)).ok());
+  const State state2 = StateAt(2);
+  ASSERT_TRUE(zero->Begin(Share(state2, 2, 0, 1, 2, false)).ok());
   while (zero->RunOnce()) {
   }
   EXPECT_EQ(Names(), (Strings{"step-000000002"}));
@@ -247,7 +252,8 @@ TEST_F(WriterTest, TheBackgroundThreadSaves) {
   WriterOptions options;
   options.uri = kUri;
   CheckpointWriter writer(files_, Clock::Real(), options, nullptr);
-  ASSERT_TRUE(writer.Begin(Share(StateAt(7), 7, 0, 1, 1, false)).ok());
+  const State state7 = StateAt(7);
+  ASSERT_TRUE(writer.Begin(Share(state7, 7, 0, 1, 1, false)).ok());
   ASSERT_TRUE(writer.WaitIdle(Clock::Real().Monotonic() + absl::Seconds(30)).ok());
   EXPECT_EQ(NewestStep(), 7);
 }
@@ -262,7 +268,8 @@ TEST_F(WriterTest, MemoryIsReadyBeforeTheFirstSaveThatIsExpected) {
   EXPECT_GE(pieces, 48 / 16);
   writer->Expect(size_t{48} << 20);
   EXPECT_FALSE(writer->RunOnce());
-  ASSERT_TRUE(writer->Begin(Share(StateAt(7), 7, 0, 1, 1, false)).ok());
+  const State state7 = StateAt(7);
+  ASSERT_TRUE(writer->Begin(Share(state7, 7, 0, 1, 1, false)).ok());
   while (writer->RunOnce()) {
   }
   EXPECT_EQ(NewestStep(), 7);
@@ -272,7 +279,8 @@ TEST_F(WriterTest, ASaveDoesNotWaitForAllTheMemoryToBeReady) {
   const auto writer = Make();
   writer->Expect(size_t{48} << 20);
   EXPECT_TRUE(writer->RunOnce());
-  ASSERT_TRUE(writer->Begin(Share(StateAt(7), 7, 0, 1, 1, false)).ok());
+  const State state7 = StateAt(7);
+  ASSERT_TRUE(writer->Begin(Share(state7, 7, 0, 1, 1, false)).ok());
   while (writer->RunOnce()) {
   }
   EXPECT_EQ(NewestStep(), 7);

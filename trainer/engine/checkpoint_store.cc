@@ -300,7 +300,11 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointW
   }
   MUSTER_RETURN_IF_ERROR(writer_.WaitIdle(absl::InfiniteFuture()));
   is_first_ = writer.rank == 0;
-  return writer_.Begin(snapshot);
+  MUSTER_RETURN_IF_ERROR(writer_.Begin(snapshot));
+  // Memory of state that rests elsewhere comes and goes within a step.
+  const OffloadOptions& offload = state.options().offload;
+  if (!state.announces_changes() || offload.optimizer || offload.weights) writer_.FinishCopy();
+  return absl::OkStatus();
 }
 
 bool CheckpointStore::WaitIdle(absl::Duration timeout) {

@@ -51,6 +51,7 @@ class CheckpointStore final : public Checkpoints {
   std::optional<v1alpha1::Version> Durable() override;
   void Expect(const TrainingState& state, const CheckpointWriterId& writer) override;
   absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) override;
+  void FinishCopy() override { writer_.FinishCopy(); }
   bool WaitIdle(absl::Duration timeout) override;
   void Abandon() override { writer_.Abandon(); }
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,

@@ -53,9 +53,12 @@ class Checkpoints {
   virtual std::optional<v1alpha1::Version> Durable() = 0;
   // Announces saves of such a share: memory for the copy is made ready in the background.
   virtual void Expect(const TrainingState& state, const CheckpointWriterId& writer) = 0;
-  // Copies this writer's share of the state and writes it in the background; returns after the
-  // copy. Waits for an earlier share that is still being written.
+  // Copies this writer's share of the state and writes it in the background; waits for an earlier
+  // share that is still being written. If the state announces its changes (OnChange), the copy,
+  // too, is taken in the background until FinishCopy() has returned; else Save returns after it.
   virtual absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) = 0;
+  // Call before the state changes: it may be copied until this returns.
+  virtual void FinishCopy() = 0;
   // Returns true if nothing is being written, now or within `timeout`.
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up the checkpoint being written: its round is over and not all shares will come.

@@ -33,7 +33,20 @@ RankCheckpoints::RankCheckpoints(Checkpoints* directory, TrainingState& state, O
       outbox_(outbox),
       timer_(timer),
       clock_(clock),
-      saved_at_(clock.Monotonic()) {}
+      saved_at_(clock.Monotonic()) {
+  if (directory_ != nullptr) state_.OnChange([this] { FinishCopy(); });
+}
+
+RankCheckpoints::~RankCheckpoints() {
+  if (directory_ == nullptr) return;
+  directory_->FinishCopy();
+  state_.OnChange(nullptr);
+}
+
+void RankCheckpoints::FinishCopy() {
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  directory_->FinishCopy();
+}
 
 void RankCheckpoints::SetKeep(int keep) {
   if (directory_ != nullptr) directory_->SetKeep(keep);
@@ -195,6 +208,8 @@ std::optional<v1alpha1::Version> RankCheckpoints::Durable() const {
 // Shares of ranks that are gone will never come. This rank's own share may be written, but in a
 // checkpoint that nobody completes: all ranks save the next round's last version anew.
 void RankCheckpoints::EndRound() {
+  // The next round may write to the state.
+  if (directory_ != nullptr) FinishCopy();
   if (directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration())) directory_->Abandon();
   saved_step_ = -1;
 }

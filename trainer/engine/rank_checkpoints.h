@@ -29,6 +29,7 @@ class RankCheckpoints {
   // All must outlive it. If `directory` is null, nothing is saved and nothing can be loaded.
   RankCheckpoints(Checkpoints* directory, TrainingState& state, Outbox& outbox, PhaseTimer& timer,
                   const Clock& clock);
+  ~RankCheckpoints();
 
   void SetKeep(int keep);
   // Adds the complete checkpoints to this rank's position, with the error of their listing.
@@ -62,7 +63,8 @@ class RankCheckpoints {
   bool IntervalIsOver(const TrainerSettings& settings) const;
   // Returns true if the ranks save after this step, by their vote or by the interval in steps.
   static bool IsDue(const TrainerSettings& settings, const v1alpha1::StepDecision& decision);
-  // Starts to save the applied step, and returns after the copy.
+  // Starts to save the applied step. It is copied while the next step is computed, at the latest
+  // when the state changes.
   void Save(const CheckpointWriterId& writer);
   // Saves without the other ranks, and returns when that is written.
   void SaveAlone(const v1alpha1::RoundId& round);
@@ -79,6 +81,7 @@ class RankCheckpoints {
   void EndRound();
 
  private:
+  void FinishCopy();
   absl::Status AwaitMark(const v1alpha1::RoundId& round, absl::Duration patience,
                          const std::atomic<bool>& interrupt);
   void ReportCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);

@@ -116,6 +116,7 @@ absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard) const {
 
 absl::Status TrainingState::Divide(const Shard& shard) {
   if (Holds(shard)) return absl::OkStatus();
+  Changes();
   // The held memory, and the room of what rests elsewhere, go before the other is taken.
   optimizer_.reset();
   rests_ = {};
@@ -126,6 +127,7 @@ absl::Status TrainingState::Divide(const Shard& shard) {
 }
 
 void TrainingState::Adopt(Holding holding) {
+  Changes();
   shard_ = holding.shard;
   offload_ = std::move(holding.offload);
   optimizer_ = std::move(holding.optimizer);
@@ -136,6 +138,7 @@ void TrainingState::Adopt(Holding holding) {
 }
 
 absl::Status TrainingState::InitializeFresh() {
+  Changes();
   for (size_t u = 0; u < units_.size(); ++u) {
     const int unit = static_cast<int>(u);
     rests_.MakeRoom(unit);
@@ -178,6 +181,7 @@ absl::Status TrainingState::Seal() {
 absl::Status TrainingState::Apply() {
   MUSTER_RETURN_IF_ERROR(commit_.BeginApply());
   const v1alpha1::StepDecision& decision = commit_.decisions().front();
+  Changes();
   bool torn = false;
   const absl::Status written = CatchTorch(absl::StrCat("applying step ", decision.version().step()),
                                           [&] { return WriteUpdate(decision, torn); });

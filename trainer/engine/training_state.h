@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/core/Tensor.h"
@@ -138,6 +140,12 @@ class TrainingState {
   // the other slices.
   void Adopt(Holding holding);
 
+  // `before` is called in this state's thread before its memory is overwritten or freed, by this
+  // class, so that others may read it in the background until then: a save copies it so. Null: no
+  // one does. Who writes to the memory from outside is not seen.
+  void OnChange(std::function<void()> before) { before_change_ = std::move(before); }
+  bool announces_changes() const { return before_change_ != nullptr; }
+
   // Every write to the memory below is announced here first.
   CommitMachine& commit() { return commit_; }
   const CommitMachine& commit() const { return commit_; }
@@ -191,6 +199,9 @@ class TrainingState {
  private:
   TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
                 StateFiles* files);
+  void Changes() const {
+    if (before_change_) before_change_();
+  }
   Division DivisionOf(const Shard& shard) const;
   absl::Status WriteUpdate(const v1alpha1::StepDecision& decision, bool& torn);
   absl::Status EndFailedApply(const absl::Status& why, bool torn);
@@ -208,6 +219,7 @@ class TrainingState {
   StateRests rests_;
   CommitMachine commit_;
   RunCounts counts_;
+  std::function<void()> before_change_;
 };
 
 }  // namespace muster::trainer

@@ -100,6 +100,7 @@ absl::Status TrainingState::ReadPart(const TensorPart& part, std::span<std::byte
 
 absl::Status TrainingState::FillPart(const TensorPart& part,
                                      absl::FunctionRef<absl::Status(at::Tensor elements)> fill) {
+  Changes();
   if (HasMemory(part.elements) || part.elements.numel() == 0) return fill(part.elements);
   const at::Tensor elements = at::empty(part.elements.sizes(), part.elements.options());
   MUSTER_RETURN_IF_ERROR(fill(elements));

@@ -148,6 +148,7 @@ class MemoryCheckpoints final : public Checkpoints {
     disk_.saved["step-" + std::to_string(1000000 + state.applied()->step())] = std::move(saved);
     return absl::OkStatus();
   }
+  void FinishCopy() override {}
   bool WaitIdle(absl::Duration) override { return true; }
   void Abandon() override {}
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/checkpoint/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_share.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/json_fields.h"
@@ -37,9 +38,9 @@ std::string Broken(const std::string& name, const absl::Status& error, Checkpoin
 }
 
 // Compares the sizes of all files in the manifest with those on disk. Returns the problem, or "".
-std::string CheckSizes(Files& files, const std::string& path, const Json& records,
+std::string CheckSizes(Files& files, const std::string& path, const Json& manifest,
                        CheckpointListing& listing) {
-  for (const Json& record : records) {
+  for (const Json& record : ArrayField(manifest, "files")) {
     if (!record.is_object()) return "corrupted: an entry of manifest.json's files is not an object";
     const std::string name = StringField(record, "name");
     const uint64_t bytes = static_cast<uint64_t>(IntegerField(record, "bytes").value_or(0));
@@ -47,9 +48,12 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& record
       return "corrupted: manifest.json names a file outside the directory";
     }
     const absl::StatusOr<FileInfo> info = files.Stat(JoinPath(path, name));
-    if (!info.ok()) return Broken(name, info.status(), listing);
+    if (!info.ok()) {
+      return absl::StrCat(Broken(name, info.status(), listing), ContentsOfShare(manifest, name));
+    }
     if (info->size != bytes) {
-      return absl::StrCat("truncated: ", name, " has ", info->size, " bytes, not ", bytes);
+      return absl::StrCat("truncated: ", name, " has ", info->size, " bytes, not ", bytes,
+                          ContentsOfShare(manifest, name));
     }
     listing.bytes += bytes;
   }
@@ -94,7 +98,7 @@ std::string Inspect(Files& files, const std::string& path, CheckpointListing& li
   if (listing.step != named_step) {
     return absl::StrCat("corrupted: its manifest is of step ", listing.step);
   }
-  return CheckSizes(files, path, (*json)["files"], listing);
+  return CheckSizes(files, path, *json, listing);
 }
 
 void SortListings(std::vector<CheckpointListing>& listings) {

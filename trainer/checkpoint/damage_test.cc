@@ -78,6 +78,24 @@ TEST_F(DamageTest, ACheckpointWithAMissingFileIsSkipped) {
       "incomplete: tokenizer.json is missing");
 }
 
+TEST_F(DamageTest, ALostShareIsNamedWithItsRankAndItsTensors) {
+  Save(3, /*writers=*/3, /*divide=*/true);
+  ASSERT_TRUE(files_.Remove("/ck/step-000000003/optimizer-00002-of-00003.safetensors").ok());
+  const auto listings = ListCheckpoints(files_, kUri).value();
+  ASSERT_EQ(listings.size(), 2u);
+  EXPECT_EQ(listings[0].directory, "step-000000002") << "the newest that can be used comes first";
+  EXPECT_EQ(listings[1].problem,
+            "incomplete: optimizer-00002-of-00003.safetensors is missing; rank 1 of 3 saved 1 "
+            "tensor, or a part of it, in it: embedding.m");
+  auto reader = CheckpointReader::Open(files_, "/ck/step-000000003").value();
+  std::vector<std::byte> bytes(96);
+  const absl::Status read = reader->Read("embedding.m", DataType::kF32, {6, 4}, bytes);
+  EXPECT_TRUE(absl::StartsWith(read.message(),
+                               "/ck/step-000000003: embedding.m: cannot read "
+                               "optimizer-00002-of-00003.safetensors, which rank 1 of 3 saved: "))
+      << read;
+}
+
 TEST_F(DamageTest, ForeignDirectoriesAreNamedAndLeftAlone) {
   ASSERT_TRUE(files_.MakeDirectories("/ck/holiday-photos").ok());
   ASSERT_TRUE(files_.MakeDirectories("/ck/step-000000003.r1").ok());
@@ -95,8 +113,10 @@ TEST_F(DamageTest, AReaderSeesCorruptionEvenWithoutVerifying) {
   whole[whole.size() - 1] ^= 1;
   ASSERT_TRUE(files_.Overwrite(file, whole).ok());
   std::vector<std::byte> bytes(40);
-  EXPECT_EQ(reader->Read("weight", DataType::kF32, {2, 5}, bytes).code(),
-            absl::StatusCode::kDataLoss);
+  const absl::Status read = reader->Read("weight", DataType::kF32, {2, 5}, bytes);
+  EXPECT_EQ(read.code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(absl::EndsWith(read.message(), " are not those that were written by rank 0 of 1"))
+      << read;
 }
 
 TEST_F(DamageTest, AnotherModelIsRefusedInOneSentence) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/checkpoint/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_share.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/slice_elements.h"
@@ -77,15 +78,23 @@ absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::strin
 // checks them.
 absl::Status CheckpointReader::ReadPieces(const TensorRecord& tensor, const TensorSlice& slice,
                                           uint64_t first, uint64_t last, char* into) const {
-  MUSTER_ASSIGN_OR_RETURN(const ReadableFile* file, FileNamed(slice.file));
+  const std::string share = WriterOfShare(slice.file);
+  const std::string writer = share.empty() ? "" : absl::StrCat(", which ", share, " saved");
+  const absl::StatusOr<const ReadableFile*> opened = FileNamed(slice.file);
+  if (!opened.ok()) {
+    return absl::Status(opened.status().code(),
+                        absl::StrCat(path_, ": ", tensor.name, ": cannot read ", slice.file, writer,
+                                     ": ", opened.status().message()));
+  }
+  const ReadableFile* file = *opened;
   MUSTER_RETURN_IF_ERROR(file->Read(slice.offset + first, into, last - first));
   const uint64_t piece = PieceBytes(tensor, slice);
   for (uint64_t at = first; at < last; at += piece) {
     const uint64_t bytes = std::min(piece, last - at);
     if (Hash64({into + (at - first), bytes}) == slice.checksums[at / piece]) continue;
-    return absl::DataLossError(absl::StrCat(path_, ": ", tensor.name, ": the bytes in ", slice.file,
-                                            " at ", slice.offset + at,
-                                            " are not those that were written"));
+    return absl::DataLossError(absl::StrCat(
+        path_, ": ", tensor.name, ": the bytes in ", slice.file, " at ", slice.offset + at,
+        " are not those that were written", share.empty() ? "" : absl::StrCat(" by ", share)));
   }
   return absl::OkStatus();
 }

@@ -1,8 +1,9 @@
 // usage: checkpoint_bench DIRECTORY [RANK_CORE WRITER_CORE]
 //
 // Measures how much an asynchronous checkpoint slows training. One rank, pinned to a core, takes
-// steps; saves are written on another core. A save with the steps that overlap it alternates with
-// as many undisturbed steps.
+// steps; saves are copied and written on another core. A save with the steps that overlap it
+// alternates with as many undisturbed steps. "copy" is the time for which a save stops the steps;
+// the copy itself is taken while the next one computes, and belongs to the steps that overlap.
 
 #include <sched.h>
 

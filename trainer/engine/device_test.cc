@@ -1,15 +1,23 @@
 // Tests the engine on a device whose memory the host cannot read.
 #include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/allclose.h"
+#include "ATen/ops/equal.h"
+#include "base/clock.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "planner/model_shape.h"
 #include "trainer/device/testing/fake_device.h"
+#include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
@@ -41,6 +49,60 @@ TEST_P(DeviceTest, AStepOnADeviceIsTheCpusToRounding) {
   const auto validation_a = here.engine.Validate(2), validation_b = there.engine.Validate(2);
   ASSERT_TRUE(validation_b.ok()) << validation_b.status();
   EXPECT_NEAR(*validation_a, *validation_b, 1e-11);
+}
+
+// Both directions: what a device saved a CPU loads, and the other way round.
+TEST_P(DeviceTest, ACheckpointGoesFromADeviceToTheCpuAndBack) {
+  MemoryFiles files;
+  RecordingOutbox outbox;
+  const planner::ModelShape shape = Shape(GetParam(), 0.0);
+  for (const bool from_device : {true, false}) {
+    const std::string uri = from_device ? "/from-device" : "/from-cpu";
+    CheckpointStore store(files, Clock::Real(), uri, 3, RunIdentity{.job_uid = "uid"}, outbox);
+    TrainingOptions options = TinyOptions();
+    options.device = from_device ? FakeDevice() : c10::Device(at::kCPU);
+    SoloEngine saved(options, shape);
+    saved.Losses(2);
+    ASSERT_TRUE(store.Save(*saved.state, {.rank = 0, .world_size = 1}).ok());
+    ASSERT_TRUE(store.WaitIdle(absl::InfiniteDuration()));
+    options.device = from_device ? c10::Device(at::kCPU) : FakeDevice();
+    SoloEngine loaded(options, shape);
+    const auto listed = store.List(*loaded.state);
+    ASSERT_EQ(listed.complete.size(), 1u) << listed.error;
+    const auto version = store.Load(listed.complete[0], *loaded.state);
+    ASSERT_TRUE(version.ok()) << version.status();
+    EXPECT_EQ(version->step(), 2);
+    const auto a = saved.state->FlatTensors(), b = loaded.state->FlatTensors();
+    for (size_t i = 0; i < a.size(); ++i) {
+      EXPECT_TRUE(at::equal(a[i].tensor.cpu(), b[i].tensor.cpu())) << a[i].name;
+    }
+  }
+}
+
+TEST_P(DeviceTest, StepsThatAreRepeatedInDeterministicModeHaveTheSameBits) {
+  TrainingOptions options = TinyOptions();
+  options.device = FakeDevice();
+  options.deterministic = true;
+  SoloEngine one(options, Shape(GetParam(), 0.1)), other(options, Shape(GetParam(), 0.1));
+  EXPECT_EQ(one.Losses(3), other.Losses(3));
+  EXPECT_EQ(one.state->Digest(), other.state->Digest());
+}
+
+TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {
+  TrainingOptions options = TinyOptions();
+  options.device = FakeDevice();
+  SoloEngine solo(options, TinyModel(0.0));
+  SetFakeDeviceMemory(FakeDeviceMemoryInUse() + 20000);
+  const absl::Status status = solo.engine.Step({}).status();
+  SetFakeDeviceMemory(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  for (const char* text :
+       {"forward of block layer 0: the fake device has no memory for 12288 bytes",
+        "; this rank holds 176.0 KiB of weights, 176.0 KiB of gradients and "
+        "352.0 KiB of optimizer state, the rest is activations; ",
+        "needs less: train.microBatch 1 in place of 2, a shorter train.sequence"}) {
+    EXPECT_NE(status.message().find(text), std::string_view::npos) << status << "\n" << text;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, DeviceTest,

@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/byte_text.h"
 
 namespace muster::trainer {
 namespace {
@@ -70,17 +70,6 @@ absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int
                    " are parameters, gradients and optimizer state and ",
                    ByteText(estimate.activations + estimate.logits),
                    " are activations: use a smaller model, microBatch or sequence"));
-}
-
-std::string ByteText(int64_t bytes) {
-  const char* const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024.0 && unit + 1 < std::size(names)) {
-    value /= 1024.0;
-    ++unit;
-  }
-  return unit == 0 ? absl::StrCat(bytes, " bytes") : absl::StrFormat("%.1f %s", value, names[unit]);
 }
 
 }  // namespace muster::trainer

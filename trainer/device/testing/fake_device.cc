@@ -1,7 +1,11 @@
 #include "trainer/device/testing/fake_device.h"
 
+#include <malloc.h>
+
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include "ATen/EmptyTensor.h"
@@ -34,10 +38,17 @@ void* Unmarked(const void* address) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) & ~kMark);
 }
 
+std::atomic<int64_t> limit = std::numeric_limits<int64_t>::max();
+std::atomic<int64_t> in_use = 0;
+
 class MarkedMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
+    const int64_t used = static_cast<int64_t>(bytes) + in_use.load();
+    TORCH_CHECK_WITH(OutOfMemoryError, used <= limit.load(), "the fake device has no memory for ",
+                     bytes, " bytes");
     void* const memory = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (memory != nullptr) in_use += static_cast<int64_t>(malloc_usable_size(memory));
     void* const address = memory == nullptr ? nullptr : Marked(memory);
     return {address, address, &Free, c10::Device(kType, 0)};
   }
@@ -47,7 +58,11 @@ class MarkedMemory final : public c10::Allocator {
   }
 
  private:
-  static void Free(void* address) { std::free(Unmarked(address)); }
+  static void Free(void* address) {
+    if (address == nullptr) return;
+    in_use -= static_cast<int64_t>(malloc_usable_size(Unmarked(address)));
+    std::free(Unmarked(address));
+  }
 };
 
 MarkedMemory& Memory() {
@@ -163,6 +178,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 }  // namespace
+
+void SetFakeDeviceMemory(int64_t bytes) { limit = bytes; }
+int64_t FakeDeviceMemoryInUse() { return in_use.load(); }
 
 at::Tensor HostViewOf(const at::Tensor& tensor) { return OnHost(tensor); }
 

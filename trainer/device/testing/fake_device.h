@@ -1,6 +1,8 @@
 #ifndef MUSTER_TRAINER_DEVICE_TESTING_FAKE_DEVICE_H_
 #define MUSTER_TRAINER_DEVICE_TESTING_FAKE_DEVICE_H_
 
+#include <cstdint>
+
 #include "ATen/core/Tensor.h"
 #include "c10/core/Device.h"
 
@@ -11,6 +13,11 @@ namespace muster::trainer {
 // tensors with the CPU's fails. Operators are LibTorch's for the CPU, on copies. It is LibTorch's
 // PrivateUse1, and one device; the first call registers it, with its form of trainer/kernels.
 c10::Device FakeDevice();
+
+// Lets the device's tensors have this many bytes in all; INT64_MAX, as at first, is no limit.
+void SetFakeDeviceMemory(int64_t bytes);
+// Returns how many they have.
+int64_t FakeDeviceMemoryInUse();
 
 // Returns the tensor of the host whose memory a contiguous tensor of the device has.
 at::Tensor HostViewOf(const at::Tensor& tensor);

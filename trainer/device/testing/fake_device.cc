@@ -40,6 +40,7 @@ void* Unmarked(const void* address) {
 
 std::atomic<int64_t> limit = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> in_use = 0;
+std::atomic<bool> broken = false;
 
 class MarkedMemory final : public c10::Allocator {
  public:
@@ -92,6 +93,7 @@ at::Tensor EmptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
 }
 
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
+  TORCH_CHECK(!broken.load(), "the fake device is broken");
   OnHost(to).copy_(OnHost(from));
   return to;
 }
@@ -180,6 +182,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }  // namespace
 
 void SetFakeDeviceMemory(int64_t bytes) { limit = bytes; }
+void BreakFakeDevice(bool is_broken) { broken = is_broken; }
 int64_t FakeDeviceMemoryInUse() { return in_use.load(); }
 
 at::Tensor HostViewOf(const at::Tensor& tensor) { return OnHost(tensor); }

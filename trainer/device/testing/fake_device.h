@@ -19,6 +19,9 @@ void SetFakeDeviceMemory(int64_t bytes);
 // Returns how many they have.
 int64_t FakeDeviceMemoryInUse();
 
+// Makes copies to and from it fail, as those of a card do after an illegal access, or work again.
+void BreakFakeDevice(bool broken);
+
 // Returns the tensor of the host whose memory a contiguous tensor of the device has.
 at::Tensor HostViewOf(const at::Tensor& tensor);
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -59,17 +60,18 @@ int64_t AvailableMemory() {
   return available;
 }
 
-absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available) {
+absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
+                         std::string_view where) {
   const int64_t need = estimate.Total() * ranks;
   if (need <= available) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("not enough memory for the model: ", need, " bytes (", ByteText(need),
-                   ") are needed by ", ranks, ranks == 1 ? " rank" : " ranks", " and ", available,
-                   " bytes (", ByteText(available), ") are available; of each rank's share, ",
-                   ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
-                   " are parameters, gradients and optimizer state and ",
-                   ByteText(estimate.activations + estimate.logits),
-                   " are activations: use a smaller model, microBatch or sequence"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "not enough memory for the model: ", need, " bytes (", ByteText(need), ") are needed by ",
+      ranks, ranks == 1 ? " rank" : " ranks", " and ", available, " bytes (", ByteText(available),
+      ") are available ", std::string(where), "; of each rank's share, ",
+      ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
+      " are parameters, gradients and optimizer state and ",
+      ByteText(estimate.activations + estimate.logits),
+      " are activations: use a smaller model, microBatch or sequence"));
 }
 
 }  // namespace muster::trainer

@@ -16,8 +16,9 @@ namespace muster::trainer {
 int64_t AvailableMemory();
 
 // Returns ResourceExhausted, with the bytes needed, their use, and the bytes available, if `ranks`
-// ranks that need `estimate` each do not fit into `available`.
-absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available);
+// ranks that need `estimate` each do not fit into `available`; `where` is where that is.
+absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
+                         std::string_view where);
 
 // Returns the number of bytes of `key` in a text of /proc/meminfo's format; -1 if there is none.
 int64_t ReadMeminfo(std::string_view text, std::string_view key);

@@ -20,7 +20,6 @@
 #include "c10/core/DeviceType.h"
 #include "c10/core/impl/DeviceGuardImplInterface.h"
 #include "torch/library.h"
-#include "trainer/kernels/kernels.h"
 
 namespace muster::trainer {
 namespace {
@@ -187,14 +186,18 @@ int64_t FakeDeviceMemoryInUse() { return in_use.load(); }
 
 at::Tensor HostViewOf(const at::Tensor& tensor) { return OnHost(tensor); }
 
+const Kernels& KernelsOfFakeDevice() {
+  static const OnFake kernels;
+  return kernels;
+}
+
 c10::Device FakeDevice() {
   static const bool registered = [] {
-    static const OnFake kernels;
     static Hooks hooks;
     c10::register_privateuse1_backend("fake");
     at::RegisterPrivateUse1HooksInterface(&hooks);
     c10::SetAllocator(kType, &Memory());
-    RegisterKernels(kType, kernels);
+    RegisterKernels(kType, KernelsOfFakeDevice());
     return true;
   }();
   (void)registered;

@@ -5,6 +5,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/Device.h"
+#include "trainer/kernels/kernels.h"
 
 namespace muster::trainer {
 
@@ -13,6 +14,9 @@ namespace muster::trainer {
 // tensors with the CPU's fails. Operators are LibTorch's for the CPU, on copies. It is LibTorch's
 // PrivateUse1, and one device; the first call registers it, with its form of trainer/kernels.
 c10::Device FakeDevice();
+
+// Returns its form of trainer/kernels.
+const Kernels& KernelsOfFakeDevice();
 
 // Lets the device's tensors have this many bytes in all; INT64_MAX, as at first, is no limit.
 void SetFakeDeviceMemory(int64_t bytes);

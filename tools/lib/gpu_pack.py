@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""usage: gpu_pack.py BIN OUT [WHEELS] -- makes the kit of tools/gpu-kit in OUT, from the programs that are built in BIN.
+"""usage: gpu_pack.py BIN OUT [WHEEL...] -- makes the kit of tools/gpu-kit in OUT, from the programs that are built in BIN.
 
-It holds the programs, stripped, Debian's libraries that they need, the scripts, and Hugging Face's transformers from the
-wheels in WHEELS, with which LLaMA and BLOOM are compared. LibTorch, CUDA and NCCL come from the machine that runs it.
+It holds the programs, stripped, Debian's libraries that they need, the scripts, and Hugging Face's transformers in
+these wheels, with which LLaMA and BLOOM are compared. LibTorch, CUDA and NCCL come from the machine that runs it.
 """
 import json
 import os
@@ -10,7 +10,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import zipfile
 
 import shared_libraries
 
@@ -41,13 +40,6 @@ def copy_stripped(source, target):
     os.chmod(target, 0o755)
 
 
-def unpack_wheels(wheels, target):
-    """Unpacks what imports of transformers' models need; its tests and other frameworks' code stay behind."""
-    for wheel in sorted(pathlib.Path(wheels).glob("*.whl")):
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(target)
-
-
 def size_of(folder):
     return sum(path.stat().st_size for path in pathlib.Path(folder).rglob("*") if path.is_file() and not path.is_symlink())
 
@@ -70,12 +62,26 @@ def pack(bin_folder, out, wheels):
         (out / "python" / script).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / script, out / "python" / script)
     shutil.copyfile(ROOT / "tools/lib/gpu_kit.py", out / "python/gpu_kit.py")
-    if wheels:
-        (out / "wheels").mkdir()
-        for wheel in wheels:
-            shutil.copyfile(wheel, out / "wheels" / pathlib.Path(wheel).name)
-    (out / "run").write_text('#!/bin/sh\nexec "${GPU_KIT_PYTHON:-python3}" -B "$(dirname "$0")/python/gpu_kit.py" "$@"\n')
+    (out / "wheels").mkdir()
+    for wheel in wheels:
+        shutil.copyfile(wheel, out / "wheels" / pathlib.Path(wheel).name)
+    (out / "run").write_text('#!/bin/sh\nexec python3 -B "$(dirname "$0")/python/gpu_kit.py" "$@"\n')
     os.chmod(out / "run", 0o755)
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
     (out / "kit.json").write_text(json.dumps({"commit": commit}) + "\n")
     return size_of(out)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    try:
+        size = pack(sys.argv[1], sys.argv[2], sys.argv[3:])
+    except shared_libraries.Failure as e:
+        sys.exit(f"gpu_pack.py: {e}")
+    print(f"{sys.argv[2]}: {size / (1 << 20):.1f} MiB")
+    if size > LIMIT:
+        sys.exit(f"the kit is larger than {LIMIT >> 20} MiB")
+
+
+main()

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "ATen/EmptyTensor.h"
 #include "ATen/detail/PrivateUse1HooksInterface.h"
@@ -120,7 +121,21 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
 };
 
+// A card takes a number of the host's, a tensor without dimensions, beside its own tensors, except
+// in the fused updates of optimizers.
+void RefuseHostTensor(const c10::OperatorHandle& op, const at::Tensor& tensor) {
+  const std::string& name = op.operator_name().name;
+  const bool is_fused = name.rfind("aten::_fused_", 0) == 0;
+  TORCH_CHECK(!tensor.defined() || !tensor.is_cpu() || (tensor.dim() == 0 && !is_fused), name,
+              ": a tensor of the host beside tensors of the device");
+}
+
 void Fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  for (const c10::IValue& value : torch::jit::last(*stack, op.schema().arguments().size())) {
+    if (value.isTensor()) RefuseHostTensor(op, value.toTensor());
+    if (!value.isTensorList()) continue;
+    for (const at::Tensor& tensor : value.toTensorVector()) RefuseHostTensor(op, tensor);
+  }
   at::native::cpu_fallback(op, stack);
 }
 

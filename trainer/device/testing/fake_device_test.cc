@@ -1,11 +1,15 @@
 #include "trainer/device/testing/fake_device.h"
 
 #include <cstdio>
+#include <vector>
 
 #include "ATen/TensorOperators.h"
+#include "ATen/ops/_fused_adamw.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/equal.h"
+#include "ATen/ops/full.h"
 #include "ATen/ops/matmul.h"
+#include "ATen/ops/ones.h"
 #include "ATen/ops/randn.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
@@ -38,6 +42,12 @@ TEST(FakeDeviceDeathTest, TheHostCannotReadItsMemory) {
 TEST(FakeDeviceTest, TensorsOfTheHostAreRefusedBesideItsOwn) {
   const at::Tensor here = at::randn({4}), there = here.to(FakeDevice());
   EXPECT_ANY_THROW(there.add_(here));
+  EXPECT_ANY_THROW(at::matmul(there, here));
+  there.add_(at::full({}, 2.0));
+  EXPECT_TRUE(at::equal(there.cpu(), here + 2));
+  std::vector<at::Tensor> value = {there}, moments[2] = {{there}, {there}}, steps = {at::ones({})};
+  EXPECT_ANY_THROW(at::_fused_adamw_(value, value, moments[0], moments[1], {}, steps, 0.1, 0.9, 0.9,
+                                     0.1, 1e-8, false, false));
 }
 
 TEST(FakeDeviceTest, ItHasAFormOfOurLoops) {

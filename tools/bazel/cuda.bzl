@@ -142,3 +142,8 @@ def cuda_test(name, srcs, cuda_deps, deps = [], size = "small", on_gpu = True):
         optimized = True,
         deps = cuda_deps + deps + ["@system//:gtest_main"],
     )
+
+def cuda_benchmark(name, srcs, cuda_deps, deps = []):
+    """Makes `<name>`, a program that times kernels on a card, and `<name>_emulated`, the same over emulated ones, for its test."""
+    cc_binary(name = name, testonly = True, srcs = srcs, optimized = True, deps = cuda_deps + deps)
+    cc_binary(name = name + "_emulated", testonly = True, srcs = srcs, optimized = True, deps = _emulated(cuda_deps) + deps)

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIMIT = 60 << 20
 
 PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/gpu/conformance_on_gpu", "tests/gpu/resume_on_gpu",
-            "tests/parity/dump_run", "tests/bench/step_server"]
+            "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]
 SCRIPTS = ["tests/parity/comparison.py", "tests/parity/gpt2_reference.py", "tests/parity/parity.py",
            "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]
 # PyTorch's wheels and the base of every Linux have these.

@@ -105,6 +105,21 @@ TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {
   }
 }
 
+TEST(DeviceFaultTest, ADeviceThatBreaksEndsTheStepInWordsAndLeavesTheVersion) {
+  TrainingOptions options = TinyOptions();
+  options.device = FakeDevice();
+  SoloEngine solo(options, TinyModel(0.0));
+  solo.Losses(2);
+  BreakFakeDevice(true);
+  const absl::Status status = solo.engine.Step({}).status();
+  BreakFakeDevice(false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnknown) << status;
+  EXPECT_NE(status.message().find("loading step 3: the fake device is broken"),
+            std::string_view::npos)
+      << status;
+  EXPECT_EQ(solo.state->applied()->step(), 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, DeviceTest,
                          testing::Values(planner::ModelFamily::kGpt2, planner::ModelFamily::kLlama,
                                          planner::ModelFamily::kBloom));

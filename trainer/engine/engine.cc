@@ -131,9 +131,10 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
     positions_ =
         at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
   }
+  // The host does not wait for the device to take them.
   return MicroBatchContext{
-      .tokens = batch.tokens.to(options.device),
-      .labels = batch.labels.to(options.device),
+      .tokens = batch.tokens.to(options.device, /*non_blocking=*/true),
+      .labels = batch.labels.to(options.device, /*non_blocking=*/true),
       .positions = positions_,
       .samples = std::move(batch.samples),
       .step = step,

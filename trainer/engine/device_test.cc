@@ -12,12 +12,14 @@
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "planner/model_shape.h"
+#include "trainer/comm/mesh_shape.h"
 #include "trainer/device/testing/fake_device.h"
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {
@@ -102,6 +104,27 @@ TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {
         "352.0 KiB of optimizer state, the rest is activations; ",
         "needs less: train.microBatch 1 in place of 2, a shorter train.sequence"}) {
     EXPECT_NE(status.message().find(text), std::string_view::npos) << status << "\n" << text;
+  }
+}
+
+// Four ranks in two copies of two shards, at every stage of the state's division.
+TEST(DeviceRanksTest, RanksThatDivideTheStateTrainOnDevicesAsOnCpus) {
+  const MeshShape mesh{.data = 2, .shard = 2};
+  for (const int zero : {1, 2, 3}) {
+    TrainingOptions options = TinyOptions();
+    options.types = {at::kDouble, at::kDouble};
+    options.divided = {.values = zero >= 3, .gradients = zero >= 2};
+    const RankResult here = TrainTinyRanks(options, mesh, 3)[0];
+    options.device = FakeDevice();
+    const std::vector<RankResult> there = TrainTinyRanks(options, mesh, 3);
+    for (const RankResult& rank : there) {
+      ASSERT_EQ(rank.losses.size(), 3u) << zero;
+      for (size_t i = 0; i < rank.losses.size(); ++i) {
+        EXPECT_NEAR(rank.losses[i], here.losses[i], 1e-11) << zero;
+        EXPECT_NEAR(rank.norms[i], here.norms[i], 1e-10) << zero;
+      }
+      EXPECT_EQ(rank.values, there[0].values) << zero;
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 """usage: run [--minutes=N] [--only=NAME[,NAME...]] [--json=FILE] [--python=PROGRAM]
 
-Proves muster's trainer on the card of this machine: kernels, communicators, parity with PyTorch on the same card, a
+Proves muster's trainer on the card of this machine: kernels, a first step, communicators, parity with PyTorch on the same card, a
 killed rank that goes on, and benchmarks, in this order, within N minutes (30). LibTorch, CUDA and NCCL are those of
 the PyTorch 2.11 for CUDA 13 that PROGRAM (python3) imports. Prints a table and writes FILE (gpu-kit.json).
-NAME is kernels, conformance, parity, resume or benchmarks.
+NAME is kernels, step, conformance, parity, resume or benchmarks.
 
 The exit code is 0 if everything that ran passed, 1 if something failed, 2 for a wrong flag, and 3, with a sentence, if
 nothing can run here: no card, no driver, or no such PyTorch.
@@ -145,6 +145,19 @@ def kernels(run):
         run.check(f"kernels {path.name.removesuffix('_test_on_gpu')}", [str(path)], 180, tests)
 
 
+def step(run):
+    """Three steps of a small GPT-2: that a card trains at all."""
+    begin = time.monotonic()
+    shape = {"layers": 4, "heads": 4, "width": 128, "positions": 256, "vocabulary": 512}
+    config = {"shape": shape, "sequence": 256, "microBatch": 4, "globalBatch": 8, "device": "cuda"}
+    command = [run.program("step_server"), json.dumps(config), "0", "1", os.path.join(run.folder, "store")]
+    try:
+        durations = steps_of(run, command, 3, 180)
+    except ValueError as e:
+        return run.row("a GPT-2 step", "failed", time.monotonic() - begin, str(e))
+    return run.row("a GPT-2 step", "passed", time.monotonic() - begin, **{"ms": round(1000 * durations[-1], 1)})
+
+
 def conformance(run):
     cases = lambda text: {"cases": len(re.findall(r": ok$", text, re.M))}
     run.check("conformance NCCL of 1, Gloo of 2 and 4", [run.program("conformance_on_gpu")], 600, cases)
@@ -263,7 +276,7 @@ def benchmarks(run):
         step_row(run, f"muster, GPT-2 124M {precision}", [run.program("step_server")], config, theirs)
 
 
-PARTS = {"kernels": kernels, "conformance": conformance, "parity": parity, "resume": resume, "benchmarks": benchmarks}
+PARTS = {"kernels": kernels, "step": step, "conformance": conformance, "parity": parity, "resume": resume, "benchmarks": benchmarks}
 
 
 def line_of(row):

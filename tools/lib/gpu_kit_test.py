@@ -125,6 +125,15 @@ class KitTest(unittest.TestCase):
         self.assertIsNone(self.kit.step_row(run, "muster", [server], config))
         self.assertEqual((run.rows[0]["outcome"], run.rows[0]["note"]), ("failed", "no GPU can be used"))
 
+    def test_a_first_step_is_timed_or_fails_with_its_words(self):
+        run = self.new_run()
+        self.program("step_server", SERVER)
+        self.assertTrue(self.kit.step(run))
+        self.assertEqual(run.rows[0]["figures"], {"ms": 125.0})
+        self.program("step_server", "import sys; sys.exit('step_server: no GPU can be used')")
+        self.assertFalse(self.kit.step(run))
+        self.assertEqual((run.rows[1]["outcome"], run.rows[1]["note"]), ("failed", "step_server: no GPU can be used"))
+
     def test_llama_and_bloom_need_transformers(self):
         run = self.new_run()
         run.environment["PYTHONPATH"] = ""

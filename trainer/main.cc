@@ -2,7 +2,7 @@
 //
 //  1. signals and threads      a dead peer is an error, not SIGPIPE; one compute thread per rank
 //  2. the link and its reader  the end of the link ends the process, whatever it is doing
-//  3. Configure                data, memory check, model; bad input is reported, with exit code 2
+//  3. Configure                device, data, memory, model; bad input is reported, with exit code 2
 //  4. Hello and heartbeat
 //  5. rounds and steps         until the agent is gone or this rank cannot go on
 
@@ -21,6 +21,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/device/load_cuda.h"
 #include "trainer/engine/heartbeat.h"
 #include "trainer/engine/link.h"
 #include "trainer/process/trainer_process.h"
@@ -48,6 +49,7 @@ ProcessOptions ReadEnvironment() {
   // A rank that is started again finds its siblings' memory taken already.
   const bool again = EnvironmentNumber("TORCHELASTIC_RESTART_COUNT", 0) > 0;
   options.ranks_starting = again ? 1 : EnvironmentNumber("LOCAL_WORLD_SIZE", 1);
+  options.load_devices = [] { return LoadCuda(FindCuda()); };
   return options;
 }
 

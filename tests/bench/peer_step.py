@@ -2,6 +2,7 @@
 
 The peer of the step benchmark: GPT-2 training steps in PyTorch eager, data parallel over gloo when WORLD > 1: with
 DDP, or with FSDP2 (fully_shard of each layer), as the config's `peer` says. For each line on stdin it runs one step on random tokens and prints its seconds.
+`device` is cpu or cuda, `precision` fp32 or bf16 (autocast), `tf32` allows TF32 in fp32, `compile` is a mode of torch.compile.
 """
 import json
 import pathlib
@@ -30,9 +31,12 @@ def main():
     config, rank, world, store = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    shape = config["shape"]
-    model = reference.Gpt2(**shape)
-    trained = model
+    torch.backends.cuda.matmul.allow_tf32 = config.get("tf32", False)
+    shape, device = config["shape"], config.get("device", "cpu")
+    model = reference.Gpt2(**shape).to(device)
+    trained = torch.compile(model, mode=config["compile"]) if "compile" in config else model
+    bf16 = config.get("precision", "fp32") == "bf16"
+    finish = torch.cuda.synchronize if device == "cuda" else lambda: None
     if world > 1:
         torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
         trained = parallel(model, config["peer"], world)
@@ -48,9 +52,12 @@ def main():
             last = i == micro_batches - 1
             if world > 1 and config["peer"] == "DDP":
                 trained.require_backward_grad_sync = last
-            (trained(tokens[i, :, :-1], tokens[i, :, 1:].contiguous()) / micro_batches).backward()
+            with torch.autocast(device, torch.bfloat16, enabled=bf16):
+                loss = trained(tokens[i, :, :-1].to(device), tokens[i, :, 1:].contiguous().to(device))
+            (loss / micro_batches).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        finish()
         print(time.perf_counter() - start, flush=True)
 
 

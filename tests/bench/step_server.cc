@@ -4,7 +4,7 @@
 // on random tokens and prints its duration in seconds. Ranks find each other through the file
 // STORE.endpoint. If the configuration says countMemory, a line "memory" is answered with the bytes
 // of the state and the peak of all tensors' since the first step, and with what the planner
-// expects.
+// expects. device is cpu or cuda, precision fp32 or bf16; a duration ends when the device is done.
 
 #include <poll.h>
 
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "ATen/Context.h"
 #include "ATen/Parallel.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
@@ -26,6 +27,7 @@
 #include "planner/model_shape.h"
 #include "tests/bench/counting_allocator.h"
 #include "tests/bench/random_feed.h"
+#include "tests/gpu/use_device.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/comm/round_store.h"
@@ -102,6 +104,8 @@ planner::ModelShape ShapeOf(const Json& shape) {
 TrainingOptions OptionsOf(const Json& config, int zero) {
   TrainingOptions options;
   options.seed = 1;
+  const bool bf16 = config.value("precision", "fp32") == "bf16";
+  options.types = {at::kFloat, bf16 ? at::kBFloat16 : at::kFloat};
   options.sequence = config.at("sequence");
   options.micro_batch = config.at("microBatch");
   options.micro_batches = config.at("globalBatch").get<int64_t>() / options.micro_batch;
@@ -146,7 +150,9 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
       config.value("countMemory", false) ? &CountingAllocator::Install() : nullptr;
   const planner::ModelShape model = ShapeOf(config.at("shape"));
   const int zero = config.value("zero", 0);
-  const TrainingOptions options = OptionsOf(config, zero);
+  TrainingOptions options = OptionsOf(config, zero);
+  options.device = OrDie(UseDevice(config.value("device", "cpu")));
+  at::globalContext().setAllowTF32CuBLAS(config.value("tf32", false));
   const int shards = zero > 0 ? config.value("shards", world) : 1;
   const Shard shard{rank % shards, shards};
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, shard));
@@ -168,6 +174,7 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
     }
     const auto start = std::chrono::steady_clock::now();
     OrDie(engine.Step({}));
+    if (!options.device.is_cpu()) state->units()[0].values().narrow(0, 0, 1).cpu();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     std::printf("%.9f\n", seconds.count());
     std::fflush(stdout);

@@ -1,13 +1,15 @@
 // usage: dump_run DIR PRECISION OPTIMIZER RANKS FAMILY SHARD ZERO [WEIGHTS] [--offload=SCRATCH]
+//        dump_run DIR PRECISION OPTIMIZER 1 FAMILY 1 0 [WEIGHTS] --device=cuda
 //        dump_run DIR PRECISION OPTIMIZER RANKS torchscript SHARD ZERO FILE
 //
 // Trains the toy of the family on ranks that are threads, SHARD of which divide one copy of the
 // state among themselves as stage ZERO says. The initial weights are random, or those of the
 // directory WEIGHTS, as Hugging Face keeps them. The optimizer's state, and under ZeRO 3 the
-// weights, rest in files in SCRATCH, if it is given. Writes what parity.py needs to repeat it:
-// run.json, initial weights, every token, the gradients of the first and last step before clipping,
-// final weights, and their logits of the tokens after the first step's sequences. A model of
-// TorchScript is the one in FILE, and has no logits.
+// weights, rest in files in SCRATCH, if it is given. With --device=cuda one rank trains on a card;
+// the precision tf32 is fp32 whose matrix products a card may round to TF32. Writes what parity.py
+// needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
+// step before clipping, final weights, and their logits of the tokens after the first step's
+// sequences. A model of TorchScript is the one in FILE, and has no logits.
 
 #include <atomic>
 #include <cstdio>
@@ -18,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/Context.h"
 #include "ATen/Parallel.h"
 #include "ATen/core/Tensor.h"
 #include "ATen/core/grad_mode.h"
@@ -31,6 +34,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
+#include "tests/gpu/use_device.h"
 #include "tests/parity/toy_run.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/comm/local_communicator.h"
@@ -66,7 +70,7 @@ void Write(const std::string& path, const std::vector<NamedTensor>& tensors) {
   std::vector<at::Tensor> whole;  // kept alive until the file is written
   std::vector<TensorView> views;
   for (const NamedTensor& named : tensors) {
-    whole.push_back(named.tensor.contiguous());
+    whole.push_back(named.tensor.contiguous().cpu());
     const at::Tensor& t = whole.back();
     const DataType type = t.scalar_type() == at::kDouble  ? DataType::kF64
                           : t.scalar_type() == at::kFloat ? DataType::kF32
@@ -117,8 +121,9 @@ void WriteLogits(const std::string& folder, const TrainingState& state) {
   MicroBatchContext context;
   context.training = false;
   context.compute_type = state.options().types.parameters;
-  context.tokens = OrDie(feed.Training({})).tokens;
-  context.positions = at::arange(kToySequence, at::TensorOptions().dtype(at::kLong));
+  const c10::Device device = state.options().device;
+  context.tokens = OrDie(feed.Training({})).tokens.to(device);
+  context.positions = at::arange(kToySequence, at::TensorOptions(device).dtype(at::kLong));
   std::vector<at::Tensor> x;
   for (const auto& block : state.model().blocks) x = block->Forward(std::move(x), context).tensors;
   Write(Named(folder, "logits"), {{"logits", x[0]}});
@@ -230,8 +235,10 @@ void WriteRun(const std::string& folder, const ToyRun& run, const Subject& subje
 
 // One rank runs a step as one micro-batch; several ranks share one micro-batch per sentence.
 void Dump(const std::string& folder, const ToyRun& run, const MeshShape& mesh, int zero,
-          const Subject& subject, const std::string& scratch) {
+          const Subject& subject, const std::string& scratch, const std::string& device) {
   TrainingOptions options = ToyOptions(run, mesh.size() == 1 ? 1 : kToyBatch);
+  options.device = OrDie(UseDevice(device));
+  at::globalContext().setAllowTF32CuBLAS(run.precision == "tf32");
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   if (!scratch.empty()) {
     options.offload = {.optimizer = true, .weights = zero >= 3, .directory = scratch};
@@ -246,20 +253,23 @@ void Dump(const std::string& folder, const ToyRun& run, const MeshShape& mesh, i
 }  // namespace muster::trainer
 
 int Usage() {
-  std::fprintf(stderr,
-               "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
-               "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE [--offload=SCRATCH]\n");
+  std::fprintf(
+      stderr,
+      "usage: dump_run DIR fp64|fp32|tf32|bf16 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
+      "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE [--offload=SCRATCH], or with 1 rank "
+      "[--device=cuda]\n");
   return 2;
 }
 
 int main(int argc, char** argv) {
-  constexpr absl::string_view kOffload = "--offload=";
+  constexpr absl::string_view kOffload = "--offload=", kDevice = "--device=";
   int ranks = 0, shard = 0, zero = 0;
-  std::string scratch;
+  std::string scratch, device = "cpu";
+  if (absl::StartsWith(argv[argc - 1], kDevice)) device = argv[--argc] + kDevice.size();
   if (absl::StartsWith(argv[argc - 1], kOffload)) scratch = argv[--argc] + kOffload.size();
   if (argc < 8 || argc > 9 || !absl::SimpleAtoi(argv[4], &ranks) ||
       !absl::SimpleAtoi(argv[6], &shard) || !absl::SimpleAtoi(argv[7], &zero) || ranks < 1 ||
-      shard < 1 || ranks % shard != 0 || zero < 0 || zero > 3) {
+      shard < 1 || ranks % shard != 0 || zero < 0 || zero > 3 || (device != "cpu" && ranks > 1)) {
     return Usage();
   }
   at::set_num_threads(1);
@@ -275,6 +285,6 @@ int main(int argc, char** argv) {
     subject = {.shape = muster::trainer::ToyShape(*family), .weights = path};
   }
   muster::trainer::Dump(argv[1], run, {.data = ranks / shard, .shard = shard}, zero, subject,
-                        scratch);
+                        scratch, device);
   return 0;
 }

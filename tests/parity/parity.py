@@ -1,4 +1,4 @@
-"""usage: parity.py DUMP_DIR...
+"""usage: parity.py [--device=cuda] DUMP_DIR...
 
 Repeats in PyTorch runs that muster's trainer dumped, all of one precision, from the same initial weights on the same
 tokens, and compares losses, every gradient tensor, the global norm and the final weights.
@@ -8,7 +8,7 @@ tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<s
 first and the last step, before clipping, final.safetensors, and logits.safetensors with the final weights' logits of
 the tokens after the first step's sequences. config is Hugging Face's config.json: GPT-2 is compared with
 gpt2_reference.py, the other families with transformers, and a file of TorchScript, script, with itself, without logits. bf16 means matrix products in bfloat16, as
-autocast has it.
+autocast has it, and tf32 that a card may round the inputs of products in fp32 to TF32. With --device=cuda PyTorch trains on a card.
 """
 import contextlib
 import json
@@ -21,11 +21,11 @@ import comparison
 import gpt2_reference as reference
 
 # Relative errors, at the first step and at the last one, where rounding errors have grown.
-LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "bf16": (1e-3, 2e-3)}
-GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "bf16": (2e-2, 5e-2)}
+LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "tf32": (1e-4, 1e-3), "bf16": (1e-3, 2e-3)}
+GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "tf32": (5e-3, 5e-2), "bf16": (2e-2, 5e-2)}
 # Relative to the change of each tensor over the run.
-LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "bf16": 1e-1}
-MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "bf16": 1e-1}
+LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "tf32": 1e-2, "bf16": 1e-1}
+MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "tf32": 1e-1, "bf16": 1e-1}
 
 
 def make_optimizer(model, o):
@@ -44,7 +44,7 @@ def read_dump(verdicts, folder, name):
 def compare_gradients(verdicts, folder, model, step, limit):
     dump = read_dump(verdicts, folder, f"gradients-{step}")
     if dump is not None:
-        theirs = {name: parameter.grad for name, parameter in model.named_parameters()}
+        theirs = {name: parameter.grad.cpu() for name, parameter in model.named_parameters()}
         verdicts.equal_tensors(f"gradients of step {step}", dump, theirs, limit)
 
 
@@ -64,15 +64,16 @@ def compare_movement(verdicts, initial, ours, theirs, limit, heads=None):
     verdicts.equal_tensors("final weights less initial ones", moved(ours), moved(theirs), limit)
 
 
-def train(run, model, data, at_step):
+def train(run, model, data, at_step, device):
     """(losses, norms before clipping); at_step(step) is called while a step's gradients are there."""
     o, losses, norms = run["optimizer"], [], []
     optimizer = make_optimizer(model, o)
     bf16 = run["precision"] == "bf16"
     for step in range(1, run["steps"] + 1):
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16) if bf16 else contextlib.nullcontext():
-            loss = model(data["tokens"][step - 1].long(), data["labels"][step - 1].long())
+        tokens, labels = (data[name][step - 1].long().to(device) for name in ("tokens", "labels"))
+        with torch.autocast(device, torch.bfloat16) if bf16 else contextlib.nullcontext():
+            loss = model(tokens, labels)
         loss.backward()
         losses.append(loss.item())
         at_step(step)
@@ -102,18 +103,18 @@ def make_model(run):
 
 
 @torch.no_grad()
-def compare_logits(verdicts, folder, model, data, final, precision):
+def compare_logits(verdicts, folder, model, data, final, precision, device):
     """Of muster's final weights, which theirs become: so that the logits are those of the same weights."""
     dump = read_dump(verdicts, folder, "logits")
     if dump is None:
         return
     model.load_state_dict(final, strict=True)
-    theirs = model.logits(data["tokens"][0].long())[:, -1]
+    theirs = model.logits(data["tokens"][0].long().to(device))[:, -1].cpu()
     error = (dump["logits"] - theirs).abs().max().item()
     verdicts.within(f"logits of the same weights, the worst of {theirs.numel()}", error, LOGITS_LIMITS[precision])
 
 
-def compare(verdicts, folder):
+def compare(verdicts, folder, device):
     run = json.loads((folder / "run.json").read_text())
     precision, steps = run["precision"], run["steps"]
     torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
@@ -121,6 +122,8 @@ def compare(verdicts, folder):
     model = make_model(run)
     initial = reference.read_safetensors(folder / "initial.safetensors")
     model.load_state_dict(initial, strict=True)
+    model.to(device)
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     limits = {1: GRADIENT_LIMITS[precision][0], steps: GRADIENT_LIMITS[precision][1]}
 
     def at_step(step):
@@ -128,16 +131,17 @@ def compare(verdicts, folder):
             compare_gradients(verdicts, folder, model, step, limits[step])
 
     data = reference.read_safetensors(folder / "tokens.safetensors")
-    losses, norms = train(run, model, data, at_step)
+    losses, norms = train(run, model, data, at_step, device)
     verdicts.equal_curves("loss of step 1", run["losses"][:1], losses[:1], LOSS_LIMITS[precision][0])
     verdicts.equal_curves(f"loss of every step to {steps}", run["losses"], losses, LOSS_LIMITS[precision][1])
     verdicts.equal_curves("gradient norm of step 1", run["gradientNorms"][:1], norms[:1], limits[1])
     verdicts.equal_curves(f"gradient norm of every step to {steps}", run["gradientNorms"], norms, limits[steps])
     final = read_dump(verdicts, folder, "final")
     if final is not None:
-        compare_movement(verdicts, initial, final, model.state_dict(), MOVEMENT_LIMITS[precision], config.get("n_head"))
+        theirs = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+        compare_movement(verdicts, initial, final, theirs, MOVEMENT_LIMITS[precision], config.get("n_head"))
         if not run["script"]:
-            compare_logits(verdicts, folder, model, data, final, precision)
+            compare_logits(verdicts, folder, model, data, final, precision, device)
     fall = 1 - losses[-1] / losses[0]
     verdicts.within(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)
 
@@ -145,9 +149,11 @@ def compare(verdicts, folder):
 def main():
     torch.set_num_threads(1)
     verdicts = comparison.Verdicts()
-    for folder in sys.argv[1:]:
+    arguments = sys.argv[1:]
+    device = "cuda" if "--device=cuda" in arguments else "cpu"
+    for folder in (argument for argument in arguments if not argument.startswith("--")):
         print("row", pathlib.Path(folder).name)
-        compare(verdicts, pathlib.Path(folder))
+        compare(verdicts, pathlib.Path(folder), device)
     sys.exit(1 if verdicts.failed else 0)
 
 

@@ -93,8 +93,38 @@ def cuda_library(name, srcs, hdrs = [], cuda_deps = [], deps = [], testonly = Fa
         deps = _emulated(cuda_deps) + deps + ["@cuda//:headers"],
     )
 
-def cuda_test(name, srcs, cuda_deps, deps = [], size = "small"):
-    """Makes `<name>`, a test of emulated kernels, and `<name>_on_gpu`, the same test as a program for a machine with a card."""
+def cuda_host_library(name, srcs, hdrs, cuda_deps, deps = [], visibility = None):
+    """Makes `<name>`, host code over kernels for GPUs, and `<name>_emulated`, the same over emulated ones, for tests.
+
+    Args:
+      name: of the library.
+      srcs: .cc files.
+      hdrs: headers of the library.
+      cuda_deps: the cuda_library targets whose kernels it launches.
+      deps: plain libraries.
+      visibility: of both libraries.
+    """
+    cc_library(name = name, srcs = srcs, hdrs = hdrs, visibility = visibility, deps = cuda_deps + deps)
+    cc_library(
+        name = name + "_emulated",
+        testonly = True,
+        srcs = srcs,
+        hdrs = hdrs,
+        visibility = visibility,
+        deps = _emulated(cuda_deps) + deps,
+    )
+
+def cuda_test(name, srcs, cuda_deps, deps = [], size = "small", on_gpu = True):
+    """Makes `<name>`, a test of emulated kernels, and `<name>_on_gpu`, the same test as a program for a machine with a card.
+
+    Args:
+      name: of the test.
+      srcs: .cc files.
+      cuda_deps: the cuda_library and cuda_host_library targets that are tested.
+      deps: plain libraries.
+      size: of the test.
+      on_gpu: whether the test makes sense on a card; if not, there is no `<name>_on_gpu`.
+    """
     cc_test(
         name = name,
         size = size,
@@ -103,6 +133,8 @@ def cuda_test(name, srcs, cuda_deps, deps = [], size = "small"):
         tags = ["no-sanitizer"],  # the threads of a block are fibers, whose stacks the sanitizers do not know
         deps = _emulated(cuda_deps) + deps + ["@system//:gtest_main"],
     )
+    if not on_gpu:
+        return
     cc_binary(
         name = name + "_on_gpu",
         testonly = True,
@@ -110,3 +142,8 @@ def cuda_test(name, srcs, cuda_deps, deps = [], size = "small"):
         optimized = True,
         deps = cuda_deps + deps + ["@system//:gtest_main"],
     )
+
+def cuda_benchmark(name, srcs, cuda_deps, deps = []):
+    """Makes `<name>`, a program that times kernels on a card, and `<name>_emulated`, the same over emulated ones, for its test."""
+    cc_binary(name = name, testonly = True, srcs = srcs, optimized = True, deps = cuda_deps + deps)
+    cc_binary(name = name + "_emulated", testonly = True, srcs = srcs, optimized = True, deps = _emulated(cuda_deps) + deps)

@@ -28,6 +28,8 @@ class _Recorder(dict):
         self["glob"] = self._glob
         self["muster_proto_library"] = self._proto
         self["cuda_library"] = functools.partial(self._cuda, rule="cc_library")
+        self["cuda_benchmark"] = functools.partial(self._cuda, rule="cc_binary", testonly=True)
+        self["cuda_host_library"] = functools.partial(self._cuda, rule="cc_library")
         self["cuda_test"] = functools.partial(self._cuda, rule="cc_test", testonly=True)
         self["native"] = self
 

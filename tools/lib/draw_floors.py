@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import layered  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-WIDTH = 1180
+WIDTH = 1220
 BOX, FLOOR = 34, 64  # heights: a box, and from one floor to the next
 TITLE = 28
 SLAB = 30  # the gap between programs that stand on one another
@@ -24,7 +24,7 @@ GROUND_BOX = 34
 # The place of each program: left, right, fill, stroke; and a description.
 PLACES = {"operator": (12, 608, "#eff6ff", "#1f6feb", "decides what happens to jobs, and where they run"),
           "agent": (620, 776, "#fff7ed", "#c2410c", "in a pod"),
-          "trainer": (788, 1168, "#ecfdf5", "#047857", "one rank of a job"),
+          "trainer": (788, 1208, "#ecfdf5", "#047857", "one rank of a job"),
           "cli": (12, 776, "#f9fafb", "#4b5563", "the muster tool; it runs the operator and agents on one machine")}
 
 

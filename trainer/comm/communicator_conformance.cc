@@ -25,8 +25,17 @@ namespace {
 
 constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kLong};
 
+// Where the tensors of this thread's case are.
+thread_local c10::Device device_of_case = at::kCPU;
+
 at::Tensor Full(int64_t count, double value, at::ScalarType type = at::kFloat) {
-  return at::full({count}, value, at::TensorOptions().dtype(at::kDouble)).to(type);
+  return at::full({count}, value, at::TensorOptions().dtype(at::kDouble))
+      .to(type)
+      .to(device_of_case);
+}
+// Returns factor times 0, 1, ... 7, 0, 1, ...
+at::Tensor Counted(int64_t count, int64_t factor, at::ScalarType type) {
+  return at::arange(count).remainder(8).mul(factor).to(type).to(device_of_case);
 }
 bool Is(const at::Tensor& tensor, double value) {
   return at::equal(tensor, Full(tensor.numel(), value, tensor.scalar_type()));
@@ -55,16 +64,16 @@ std::string AllReduce(Communicator& c) {
 std::string ScatterAndGather(Communicator& c) {
   const int n = c.size();
   for (const at::ScalarType type : kTypes) {
-    at::Tensor input = at::arange(5 * n).remainder(8).mul(c.rank() + 1).to(type);
+    at::Tensor input = Counted(5 * n, c.rank() + 1, type);
     at::Tensor slice = Full(5, 0, type);
     MUSTER_REQUIRE_OK(c.ReduceScatter(slice, input, ReduceOp::kSum, "scatter")->Wait());
-    const at::Tensor all_sums = at::arange(5 * n).remainder(8).mul(n * (n + 1) / 2).to(type);
+    const at::Tensor all_sums = Counted(5 * n, n * (n + 1) / 2, type);
     MUSTER_REQUIRE(at::equal(slice, all_sums.narrow(0, 5 * c.rank(), 5)));
     at::Tensor gathered = Full(5 * n, 0, type);
     MUSTER_REQUIRE_OK(c.AllGather(gathered, slice, "gather")->Wait());
     MUSTER_REQUIRE(at::equal(gathered, all_sums));
     MUSTER_REQUIRE_OK(c.ReduceScatter(slice, input, ReduceOp::kMax, "scatter")->Wait());
-    const at::Tensor all_max = at::arange(5 * n).remainder(8).mul(n).to(type);
+    const at::Tensor all_max = Counted(5 * n, n, type);
     MUSTER_REQUIRE(at::equal(slice, all_max.narrow(0, 5 * c.rank(), 5)));
   }
   return "";
@@ -235,9 +244,15 @@ std::vector<ConformanceCase> MakeCases() {
 
 }  // namespace
 
-const std::vector<ConformanceCase>& CommunicatorConformanceCases() {
-  static const auto* const cases = new std::vector<ConformanceCase>(MakeCases());
-  return *cases;
+std::vector<ConformanceCase> CommunicatorConformanceCases(c10::Device device) {
+  std::vector<ConformanceCase> cases = MakeCases();
+  for (ConformanceCase& test : cases) {
+    test.body = [device, body = test.body](Communicator& communicator) {
+      device_of_case = device;
+      return body(communicator);
+    };
+  }
+  return cases;
 }
 
 }  // namespace muster::trainer

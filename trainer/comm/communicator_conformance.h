@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "c10/core/Device.h"
 #include "trainer/comm/communicator.h"
 
 namespace muster::trainer {
@@ -21,7 +22,9 @@ struct ConformanceCase {
   std::function<std::string(Communicator&)> body;
 };
 
-const std::vector<ConformanceCase>& CommunicatorConformanceCases();
+// The tensors of the cases are on `device`.
+std::vector<ConformanceCase> CommunicatorConformanceCases(
+    c10::Device device = c10::DeviceType::CPU);
 
 }  // namespace muster::trainer
 

@@ -227,6 +227,11 @@ class LocalCommunicator final : public Communicator {
     const int64_t sequence = record_->Issued(fingerprint);
     absl::Status died;
     if (hub_->options.before_operation) died = hub_->options.before_operation(rank_, fingerprint);
+    for (const at::Tensor& tensor : {share.output, share.input}) {
+      if (hub_->options.before_tensors && tensor.defined()) {
+        died.Update(hub_->options.before_tensors(tensor));
+      }
+    }
     MutexLock lock(hub_->mu);
     if (!died.ok()) hub_->Fail(rank_, died);
     if (!hub_->failure.ok()) {

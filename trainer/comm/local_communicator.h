@@ -19,6 +19,8 @@ struct LocalOptions {
   // A hook for tests, called on the issuing thread before each operation. It may block (a slow or
   // silent rank); an error makes this rank fail as if its process had died there.
   std::function<absl::Status(int rank, const Fingerprint&)> before_operation;
+  // A hook for tests, called for each tensor of an operation; an error makes this rank fail.
+  std::function<absl::Status(const at::Tensor&)> before_tensors;
 };
 
 // Makes communicators among ranks that are threads of this process; also the world of one, where

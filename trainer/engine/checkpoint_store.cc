@@ -37,8 +37,8 @@ std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-// Returns what this rank holds of some tensors, which may be nothing of some. What rests elsewhere
-// is read from there when it is saved.
+// Returns what this rank holds of some tensors, which may be nothing of some. What rests elsewhere,
+// or is on a device, is read from there when it is saved.
 std::vector<SnapshotTensor> TensorsOfParts(const TrainingState& state,
                                            std::vector<TensorPart> parts) {
   std::vector<SnapshotTensor> out;
@@ -52,7 +52,7 @@ std::vector<SnapshotTensor> TensorsOfParts(const TrainingState& state,
     tensor.shape = part.shape;
     tensor.begin = static_cast<uint64_t>(part.begin);
     tensor.count = whole ? 0 : static_cast<uint64_t>(count);
-    if (count == 0 || HasMemory(part.elements)) {
+    if (count == 0 || (HasMemory(part.elements) && part.elements.is_cpu())) {
       tensor.bytes = BytesOf(part.elements);
       continue;
     }

@@ -1,5 +1,6 @@
 #include "trainer/engine/engine.h"
 
+#include <string>
 #include <utility>
 
 #include "ATen/ops/arange.h"
@@ -11,6 +12,7 @@
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/chunk_share.h"
 #include "trainer/engine/message_tensor.h"
+#include "trainer/engine/out_of_memory.h"
 #include "trainer/engine/slice_gather.h"
 #include "trainer/engine/table_check.h"
 #include "trainer/engine/table_factory.h"
@@ -129,9 +131,10 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
     positions_ =
         at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
   }
+  // The host does not wait for the device to take them.
   return MicroBatchContext{
-      .tokens = batch.tokens.to(options.device),
-      .labels = batch.labels.to(options.device),
+      .tokens = batch.tokens.to(options.device, /*non_blocking=*/true),
+      .labels = batch.labels.to(options.device, /*non_blocking=*/true),
       .positions = positions_,
       .samples = std::move(batch.samples),
       .step = step,
@@ -168,14 +171,16 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
   StepOutcome outcome;
   outcome.learning_rate = state_.options().schedule.At(state_.commit().next().step());
   const int64_t step = state_.commit().next().step();
-  MUSTER_RETURN_IF_ERROR(
-      CatchTorch(absl::StrCat("loading step ", step), [&] { return LoadStep(step); }));
+  const auto run = [&](const std::string& what, auto&& part) {
+    return ExplainNoMemory(CatchTorch(what, part), state_);
+  };
+  MUSTER_RETURN_IF_ERROR(run(absl::StrCat("loading step ", step), [&] { return LoadStep(step); }));
   for (const Task& task : table_) {
     if (interrupt_.load(std::memory_order_relaxed)) {
       return absl::AbortedError(absl::StrCat("interrupted before ", ToString(task)));
     }
-    MUSTER_RETURN_IF_ERROR(CatchTorch(absl::StrCat(ToString(task), " of step ", step),
-                                      [&] { return RunTask(task, requests, outcome); }));
+    MUSTER_RETURN_IF_ERROR(run(absl::StrCat(ToString(task), " of step ", step),
+                               [&] { return RunTask(task, requests, outcome); }));
   }
   if (values_ != nullptr) {
     const PhaseScope communication(timer_, Phase::kCommunication);

@@ -14,13 +14,16 @@ namespace muster::trainer {
 
 // LibTorch throws if it has no memory or refuses its arguments. Runs `run` and turns an exception
 // into an error that names `what`, so that the rank reports it instead of dying silently:
-// InvalidArgument for LibTorch's ValueError, which blames the caller's input, else Unknown.
+// InvalidArgument for LibTorch's ValueError, which blames the caller's input, ResourceExhausted for
+// a device without memory, else Unknown.
 template <typename F>
 absl::Status CatchTorch(absl::string_view what, F&& run) {
   try {
     return std::forward<F>(run)();
   } catch (const c10::ValueError& e) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": ", e.what_without_backtrace()));
+  } catch (const c10::OutOfMemoryError& e) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": ", e.what_without_backtrace()));
   } catch (const c10::Error& e) {
     return absl::UnknownError(absl::StrCat(what, ": ", e.what_without_backtrace()));
   } catch (const std::exception& e) {

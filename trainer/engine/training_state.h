@@ -185,8 +185,8 @@ class TrainingState {
   std::vector<TensorPart> OptimizerParts() const;
   // Copies the elements of a part, as many bytes as it has.
   absl::Status ReadPart(const TensorPart& part, std::span<std::byte> into) const;
-  // Replaces the elements of a part by what `fill` writes into a tensor of them. Parts that rest
-  // elsewhere are replaced, all those of a unit together, when EndFill() is called.
+  // Replaces the elements of a part by what `fill` writes into a tensor of them on the host. Parts
+  // that rest elsewhere are replaced, all those of a unit together, when EndFill() is called.
   absl::Status FillPart(const TensorPart& part,
                         absl::FunctionRef<absl::Status(at::Tensor elements)> fill);
   void EndFill() { rests_.Swap(); }

@@ -101,8 +101,10 @@ absl::Status TrainingState::ReadPart(const TensorPart& part, std::span<std::byte
 absl::Status TrainingState::FillPart(const TensorPart& part,
                                      absl::FunctionRef<absl::Status(at::Tensor elements)> fill) {
   Changes();
-  if (HasMemory(part.elements) || part.elements.numel() == 0) return fill(part.elements);
-  const at::Tensor elements = at::empty(part.elements.sizes(), part.elements.options());
+  const bool in_memory = HasMemory(part.elements) || part.elements.numel() == 0;
+  if (in_memory && part.elements.is_cpu()) return fill(part.elements);
+  const at::Tensor elements =
+      at::empty(part.elements.sizes(), part.elements.options().device(c10::DeviceType::CPU));
   MUSTER_RETURN_IF_ERROR(fill(elements));
   const auto* bytes = static_cast<const std::byte*>(elements.const_data_ptr());
   return RestOf(part).Write(part.elements, {bytes, elements.nbytes()});

@@ -1,8 +1,7 @@
 #ifndef MUSTER_TRAINER_OFFLOAD_REST_IN_PLACE_H_
 #define MUSTER_TRAINER_OFFLOAD_REST_IN_PLACE_H_
 
-#include <cstring>
-
+#include "trainer/offload/host_copy.h"
 #include "trainer/offload/state_rest.h"
 
 namespace muster::trainer {
@@ -16,12 +15,10 @@ class RestInPlace final : public StateRest {
   absl::Status Keep(int) override { return absl::OkStatus(); }
   void Drop(int) override {}
   absl::Status Read(const at::Tensor& part, std::span<std::byte> into) override {
-    if (!into.empty()) std::memcpy(into.data(), part.const_data_ptr(), into.size());
-    return absl::OkStatus();
+    return CopyToHost(part, into);
   }
   absl::Status Write(const at::Tensor& part, std::span<const std::byte> from) override {
-    if (!from.empty()) std::memcpy(part.mutable_data_ptr(), from.data(), from.size());
-    return absl::OkStatus();
+    return CopyFromHost(from, part);
   }
   void Swap() override {}
   void Discard() override {}

@@ -36,8 +36,9 @@ class StateRest {
   // Ends the use of the unit's tensors: their contents are as before.
   virtual void Drop(int unit) = 0;
 
-  // Copies to or from a part of a tensor, a view of it, that has no memory. A unit some of whose
-  // parts are written must get all of them before Swap(), except elements that are always zero.
+  // Copies to or from a part of a tensor, a view of it, that has no memory, or has it on a device.
+  // A unit some of whose parts are written must get all of them before Swap(), except elements that
+  // are always zero.
   virtual absl::Status Read(const at::Tensor& part, std::span<std::byte> into) = 0;
   virtual absl::Status Write(const at::Tensor& part, std::span<const std::byte> from) = 0;
 

@@ -17,9 +17,12 @@ class AdamW final : public Optimizer {
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
   void Apply(int unit, int64_t update, double learning_rate) override {
-    // The kernel reads the step count from a tensor, after the caller has raised it.
-    const at::Tensor count = at::full({}, static_cast<double>(update), at::kFloat);
+    // The kernel reads the step count from a tensor on its device, after the caller has raised it.
+    at::Tensor count;
     for (const OptimizerRun& run : runs_[static_cast<size_t>(unit)]) {
+      if (!count.defined()) {
+        count = at::full({}, static_cast<double>(update), run.values.options().dtype(at::kFloat));
+      }
       const double decay = run.decay ? options_.weight_decay : 0.0;
       at::_fused_adamw_({run.values}, {run.gradients}, {run.state[0]}, {run.state[1]}, {}, {count},
                         learning_rate, options_.beta1, options_.beta2, decay, options_.epsilon,

@@ -4,11 +4,12 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/byte_text.h"
 
 namespace muster::trainer {
 namespace {
@@ -59,28 +60,18 @@ int64_t AvailableMemory() {
   return available;
 }
 
-absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available) {
+absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
+                         std::string_view where) {
   const int64_t need = estimate.Total() * ranks;
   if (need <= available) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("not enough memory for the model: ", need, " bytes (", ByteText(need),
-                   ") are needed by ", ranks, ranks == 1 ? " rank" : " ranks", " and ", available,
-                   " bytes (", ByteText(available), ") are available; of each rank's share, ",
-                   ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
-                   " are parameters, gradients and optimizer state and ",
-                   ByteText(estimate.activations + estimate.logits),
-                   " are activations: use a smaller model, microBatch or sequence"));
-}
-
-std::string ByteText(int64_t bytes) {
-  const char* const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024.0 && unit + 1 < std::size(names)) {
-    value /= 1024.0;
-    ++unit;
-  }
-  return unit == 0 ? absl::StrCat(bytes, " bytes") : absl::StrFormat("%.1f %s", value, names[unit]);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "not enough memory for the model: ", need, " bytes (", ByteText(need), ") are needed by ",
+      ranks, ranks == 1 ? " rank" : " ranks", " and ", available, " bytes (", ByteText(available),
+      ") are available ", std::string(where), "; of each rank's share, ",
+      ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
+      " are parameters, gradients and optimizer state and ",
+      ByteText(estimate.activations + estimate.logits),
+      " are activations: use a smaller model, microBatch or sequence"));
 }
 
 }  // namespace muster::trainer

@@ -2,7 +2,6 @@
 #define MUSTER_TRAINER_PROCESS_MEMORY_CHECK_H_
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -17,14 +16,12 @@ namespace muster::trainer {
 int64_t AvailableMemory();
 
 // Returns ResourceExhausted, with the bytes needed, their use, and the bytes available, if `ranks`
-// ranks that need `estimate` each do not fit into `available`.
-absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available);
+// ranks that need `estimate` each do not fit into `available`; `where` is where that is.
+absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
+                         std::string_view where);
 
 // Returns the number of bytes of `key` in a text of /proc/meminfo's format; -1 if there is none.
 int64_t ReadMeminfo(std::string_view text, std::string_view key);
-
-// Formats a size for messages, e.g. "1.5 GiB".
-std::string ByteText(int64_t bytes);
 
 }  // namespace muster::trainer
 

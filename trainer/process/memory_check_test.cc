@@ -17,11 +17,11 @@ TEST(MemoryCheckTest, ReadsMeminfo) {
 TEST(MemoryCheckTest, NamesTheBytesNeededAndTheBytesAvailable) {
   const planner::MemoryEstimate estimate{
       .parameters = 1 << 20, .gradients = 1 << 20, .optimizer = 2 << 20, .activations = 3 << 20};
-  EXPECT_TRUE(CheckMemory(estimate, 2, 14 << 20).ok());
+  EXPECT_TRUE(CheckMemory(estimate, 2, 14 << 20, "here").ok());
   EXPECT_EQ(
-      CheckMemory(estimate, 2, (14 << 20) - 1).message(),
+      CheckMemory(estimate, 2, (14 << 20) - 1, "here").message(),
       "not enough memory for the model: 14680064 bytes (14.0 MiB) are needed by 2 ranks and "
-      "14680063 bytes (14.0 MiB) are available; of each rank's share, 4.0 MiB are parameters, "
+      "14680063 bytes (14.0 MiB) are available here; of each rank's share, 4.0 MiB are parameters, "
       "gradients and optimizer state and 3.0 MiB are activations: use a smaller model, "
       "microBatch or sequence");
 }

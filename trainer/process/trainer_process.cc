@@ -21,8 +21,8 @@
 #include "trainer/model/parameter.h"
 #include "trainer/model/torchscript/script_model.h"
 #include "trainer/process/bf16_check.h"
+#include "trainer/process/device_network.h"
 #include "trainer/process/gloo_network.h"
-#include "trainer/process/memory_check.h"
 #include "trainer/process/pretrained_initial_weights.h"
 #include "trainer/process/script_initial_weights.h"
 #include "trainer/process/spec_reader.h"
@@ -161,7 +161,7 @@ absl::StatusOr<Model> TrainerProcess::BuildScriptModel(const v1alpha1::TrainingJ
                           LoadScriptModel(files, wanted.torch_script(), training.types.parameters));
   MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
                           EstimateScriptRank(spec, model, training));
-  MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
+  MUSTER_RETURN_IF_ERROR(CheckMemoryOf(device_, memory, options.ranks_starting));
   return model;
 }
 
@@ -179,7 +179,7 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
   }
   MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
                           EstimateRank(spec, shape, training));
-  MUSTER_RETURN_IF_ERROR(CheckMemory(memory, options.ranks_starting, AvailableMemory()));
+  MUSTER_RETURN_IF_ERROR(CheckMemoryOf(device_, memory, options.ranks_starting));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);
 }
@@ -199,10 +199,24 @@ std::unique_ptr<InitialWeights> TrainerProcess::MakeInitialWeights(Files& files,
   return std::make_unique<PretrainedInitialWeights>(files, spec.uri(), model, vocabulary);
 }
 
+absl::StatusOr<RunConfig> TrainerProcess::ReadConfig(const v1alpha1::TrainingJobSpec& spec,
+                                                     int local_rank) const {
+  MUSTER_ASSIGN_OR_RETURN(RunConfig config, ReadRunConfig(spec, local_rank));
+  config.training.device = device_.device;
+  return config;
+}
+
+std::unique_ptr<RoundNetwork> TrainerProcess::MakeNetwork(const std::string& host) const {
+  const absl::Duration deadline = config_.step_deadline;
+  auto network = MakeGlooNetwork(host, deadline);
+  if (device_.runtime == nullptr) return network;
+  return MakeDeviceNetwork(std::move(network), device_, deadline);
+}
+
 SpecReader TrainerProcess::MakeSpecReader() const {
   return [this](const v1alpha1::TrainingJobSpec& wanted) -> absl::StatusOr<RunConfig> {
     MUSTER_RETURN_IF_ERROR(CheckSameSources(spec_, wanted));
-    return ReadRunConfig(wanted, config_.settings.local_rank);
+    return ReadConfig(wanted, config_.settings.local_rank);
   };
 }
 
@@ -212,8 +226,10 @@ ValidationData TrainerProcess::ReadValidation() const {
 }
 
 void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
-  // Ranks of one worker run on the same CPU, so only one of them warns.
-  const bool is_bf16 = config_.training.types.compute == c10::ScalarType::BFloat16;
+  // Ranks of one worker run on the same CPU, so only one of them warns. Every GPU that is supported
+  // has fast bfloat16.
+  const bool is_bf16 =
+      device_.runtime == nullptr && config_.training.types.compute == c10::ScalarType::BFloat16;
   if (!is_bf16 || config_.settings.local_rank != 0) return;
   const absl::StatusOr<ProductTimes> times = MeasureProducts(clock);
   if (!times.ok()) {
@@ -239,7 +255,9 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   std::unique_ptr<TrainerProcess> process(new TrainerProcess(files, clock));
   process->spec_ = configure.spec();
   const v1alpha1::TrainingJobSpec& spec = process->spec_;
-  MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
+  const int local_rank = configure.local_rank();
+  MUSTER_ASSIGN_OR_RETURN(process->device_, ChooseDevice(spec, local_rank, options.load_devices));
+  MUSTER_ASSIGN_OR_RETURN(process->config_, process->ReadConfig(spec, local_rank));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
   MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options, files));
   process->initial_ = process->MakeInitialWeights(files, model);
@@ -247,7 +265,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
       process->state_,
       TrainingState::Create(std::move(model), process->config_.training,
                             {.index = 0, .count = ShardsOf(spec)}, &process->state_files_));
-  process->network_ = MakeGlooNetwork(options.host, process->config_.step_deadline);
+  process->network_ = process->MakeNetwork(options.host);
   if (!spec.checkpoint().uri().empty()) {
     const Tokenizer* tokenizer = process->dataset_.tokenizer.get();
     auto store = std::make_unique<CheckpointStore>(

@@ -21,6 +21,7 @@
 #include "trainer/engine/trainer.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/offload/directory_state_files.h"
+#include "trainer/process/process_device.h"
 
 namespace muster::trainer {
 
@@ -32,6 +33,8 @@ struct ProcessOptions {
   std::string cache_directory;
   // Number of ranks, this one included, that start now and need as much memory each.
   int ranks_starting = 1;
+  // Loads what computing on GPUs needs; null: this process computes on CPUs alone.
+  LoadDevices load_devices = nullptr;
 };
 
 // Owns all parts of one rank, built from its agent's Configure: data, model, state, network,
@@ -55,13 +58,16 @@ class TrainerProcess {
   absl::StatusOr<Model> BuildScriptModel(const v1alpha1::TrainingJobSpec& spec,
                                          const ProcessOptions& options, Files& files);
   std::unique_ptr<InitialWeights> MakeInitialWeights(Files& files, const Model& model) const;
+  absl::StatusOr<RunConfig> ReadConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank) const;
   SpecReader MakeSpecReader() const;
+  std::unique_ptr<RoundNetwork> MakeNetwork(const std::string& host) const;
   ValidationData ReadValidation() const;
   void Announce() const;
   void WarnOfSlowPrecision(const Clock& clock) const;
 
   PhaseTimer timer_;
   v1alpha1::TrainingJobSpec spec_;  // the spec by which everything below was opened
+  ProcessDevice device_;
   RunConfig config_;
   Dataset dataset_;
   int64_t vocabulary_ = 0;  // the model's

@@ -189,7 +189,7 @@ LaunchResult LaunchDropout(const DropoutMask& mask, T* out, Stream stream) {
 
 }  // namespace
 
-uint64_t NormalKey(uint64_t seed, std::string_view name) { return MixKey(seed ^ Fnv1a(name)); }
+uint64_t FillKey(uint64_t seed, std::string_view name) { return MixKey(seed ^ Fnv1a(name)); }
 
 LaunchResult LaunchFillNormal(uint64_t key, double deviation, std::span<const ElementRun> runs,
                               float* out, Stream stream) {

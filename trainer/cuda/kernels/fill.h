@@ -15,10 +15,10 @@ namespace muster::trainer::cuda {
 // They number elements as the whole tensor has them; `out` has those of `runs`, one run after the
 // other, so that a rank draws what the whole has there.
 // Element i is a normal number of mean 0 that depends on (key, i) only, computed in double and
-// rounded once; `key` is NormalKey() of a seed and a name. The draws are those of the CPU; a card's
+// rounded once; `key` is FillKey() of a seed and a name. The draws are those of the CPU; a card's
 // log, cos and sin may differ in the last bit of a double, which a float shows once in some 10^8
 // elements.
-uint64_t NormalKey(uint64_t seed, std::string_view name);
+uint64_t FillKey(uint64_t seed, std::string_view name);
 LaunchResult LaunchFillNormal(uint64_t key, double deviation, std::span<const ElementRun> runs,
                               float* out, Stream stream);
 LaunchResult LaunchFillNormal(uint64_t key, double deviation, std::span<const ElementRun> runs,

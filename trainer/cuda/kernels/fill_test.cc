@@ -102,7 +102,7 @@ void ExpectTheNormalNumbersOfTheCpu(int64_t count, std::span<const ElementRun> r
   trainer::FillNormal({.seed = seed, .name = name, .deviation = 0.02}, all, whole);
   const std::vector<T> expected = Cut(whole, 1, runs);
   const DeviceArray<T> out(CountOf(runs));
-  ASSERT_TRUE(LaunchFillNormal(NormalKey(seed, name), 0.02, runs, out.data(), nullptr).ok());
+  ASSERT_TRUE(LaunchFillNormal(FillKey(seed, name), 0.02, runs, out.data(), nullptr).ok());
   const std::vector<T> actual = out.Read();
   ASSERT_EQ(actual.size(), expected.size());
   const double tolerance = sizeof(T) == sizeof(float) ? 1e-7 : 1e-12;

@@ -82,6 +82,12 @@ class RankProcess {
     process.argv = {"trainer/muster-trainer"};
     process.env = {"MUSTER_LINK_FD=3", "OMP_NUM_THREADS=1", "MUSTER_LOG_LEVEL=WARN",
                    "MUSTER_FAILPOINTS=" + failpoints};
+    // The kit runs the trainer with the libraries of the machine's PyTorch, on a card of its
+    // user's.
+    for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}) {
+      const char* const value = std::getenv(name);
+      if (value != nullptr) process.env.push_back(absl::StrCat(name, "=", value));
+    }
     process.fds = {{link[1], 3}, {STDERR_FILENO, STDERR_FILENO}};
     process.die_with_parent = true;
     auto launched = ProcessLauncher::Real().Launch(process);

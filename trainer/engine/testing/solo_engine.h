@@ -10,6 +10,7 @@
 #include "ATen/ops/equal.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
+#include "planner/model_shape.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
@@ -26,8 +27,11 @@ namespace muster::trainer {
 struct SoloEngine {
   explicit SoloEngine(const TrainingOptions& options, double dropout = 0.0,
                       StateFiles* files = nullptr)
-      : state(MakeTinyState(options, dropout, files)),
-        feed(options, TinyModel(dropout).vocabulary),
+      : SoloEngine(options, TinyModel(dropout), files) {}
+  SoloEngine(const TrainingOptions& options, const planner::ModelShape& model,
+             StateFiles* files = nullptr)
+      : state(MakeState(options, model, files)),
+        feed(options, model.vocabulary),
         communicator(std::move(MakeLocalCommunicators({})[0])),
         engine(*state, feed, timer, interrupt) {
     EXPECT_TRUE(engine.BeginAlone(*communicator).ok());

@@ -5,7 +5,7 @@
 
 #include "ATen/ops/_softmax.h"
 #include "ATen/ops/empty.h"
-#include "ATen/ops/full.h"
+#include "ATen/ops/stack.h"
 #include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "c10/util/Exception.h"
@@ -29,29 +29,35 @@ struct Labels {
   at::Tensor columns;  // int64 [rows, 1]; 0 where there is none
   at::Tensor valid;    // bool [rows, 1]
   bool all_valid = false;
+
+  Labels Rows(int64_t begin, int64_t count) const {
+    return {columns.narrow(0, begin, count), valid.narrow(0, begin, count), all_valid};
+  }
 };
 
+// The host waits for the device here, once for all rows.
 Labels Check(const at::Tensor& labels, int64_t vocabulary) {
   const at::Tensor column = labels.unsqueeze(1), valid = column.ne(kIgnoredLabel);
   const at::Tensor columns = column.masked_fill(valid.logical_not(), 0);
   const at::Tensor outside = columns.lt(0).logical_or(columns.ge(vocabulary));
-  if (outside.any().item<bool>()) {
+  const at::Tensor facts = at::stack({outside.any(), valid.all()}).cpu();
+  if (facts[0].item<bool>()) {
     TORCH_CHECK_INDEX(false, "Target ", columns.masked_select(outside)[0].item<int64_t>(),
                       " is out of bounds.");
   }
-  return {columns, valid, valid.all().item<bool>()};
+  return {columns, valid, facts[1].item<bool>()};
 }
 
 // Turns logits [rows, vocabulary] into probabilities, where they lie, and returns their loss. A
 // row's log-sum-exp is computed from its largest probability, which is never too small for its
-// logarithm, as the label's may be.
-double LossOf(at::Tensor& logits, const Labels& labels) {
+// logarithm, as the label's may be. The loss is an FP64 scalar on the logits' device.
+at::Tensor LossOf(at::Tensor& logits, const Labels& labels) {
   const at::Tensor of_labels = logits.gather(1, labels.columns).to(at::kDouble);
   const at::Tensor largest = logits.amax(1, /*keepdim=*/true).to(at::kDouble);
   at::_softmax_out(logits, logits, 1, /*half_to_float=*/false);
   const at::Tensor probable = logits.amax(1, /*keepdim=*/true).to(at::kDouble);
   const at::Tensor losses = largest.sub(probable.log()).sub(of_labels);
-  return losses.masked_fill(labels.valid.logical_not(), 0.0).sum().item<double>();
+  return losses.masked_fill(labels.valid.logical_not(), 0.0).sum();
 }
 
 // Turns probabilities [rows, vocabulary] into the gradient of their loss, where they lie.
@@ -80,21 +86,22 @@ class LossByChunks {
         wide_(LossType(x.scalar_type())),
         chunk_(planner::LogitsRows(x.size(0), weight.size(0))) {}
 
-  // Computes the loss, and of the gradients those that are needed.
-  double Compute(Needs needs, Gradients& gradients) {
+  // Computes the loss, an FP64 scalar on the device, and of the gradients those that are needed.
+  at::Tensor Compute(Needs needs, Gradients& gradients) {
     const int64_t rows = x_.size(0);
     const bool one = chunk_ == rows;
     if (!one && needs.x) gradients.x = at::empty(x_.sizes(), x_.options().dtype(wide_));
     if (!one && needs.weight) {
       gradients.weight = at::zeros(weight_.sizes(), weight_.options().dtype(wide_));
     }
-    double loss = 0.0;
+    at::Tensor loss = at::zeros({}, x_.options().dtype(at::kDouble));
+    const Labels all = Check(labels_, weight_.size(0));
     for (int64_t begin = 0; begin < rows; begin += chunk_) {
       const int64_t count = std::min(chunk_, rows - begin);
       const at::Tensor x = x_.narrow(0, begin, count);
-      const Labels labels = Check(labels_.narrow(0, begin, count), weight_.size(0));
+      const Labels labels = all.Rows(begin, count);
       at::Tensor logits = TimesTransposed(x, weight_).to(wide_);
-      loss += LossOf(logits, labels);
+      loss.add_(LossOf(logits, labels));
       if (!needs.x && !needs.weight) continue;
       ToGradient(logits, labels);
       const at::Tensor gradient = logits.to(x_.scalar_type());
@@ -121,10 +128,10 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
     const Needs needs{.x = gradient_mode && x.requires_grad(),
                       .weight = gradient_mode && weight.requires_grad()};
     Gradients gradients;
-    const double loss = LossByChunks(cast_x, cast_weight, labels).Compute(needs, gradients);
+    const at::Tensor loss = LossByChunks(cast_x, cast_weight, labels).Compute(needs, gradients);
     const at::Tensor source = gradients.logits.defined() ? cast_x : at::Tensor();
     context->save_for_backward({weight, source, gradients.logits, gradients.x, gradients.weight});
-    return at::full({}, loss, x.options().dtype(LossType(type)).requires_grad(false));
+    return loss.to(LossType(type));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& upstream) {

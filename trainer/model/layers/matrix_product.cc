@@ -29,8 +29,11 @@ const std::optional<c10::TypedOperatorHandle<LinearPointwise>>& OneDnn() {
   return *handle;
 }
 
-// The most elements of a temporary: 8 MiB in FP32, which stay in the cache until they are added.
-constexpr int64_t kBlockElements = int64_t{1} << 21;
+// The most elements of a temporary. On a CPU 8 MiB in FP32 stay in the cache until they are added;
+// a device wants large products, and has a cache for none of them.
+int64_t BlockElements(const at::Tensor& tensor) {
+  return tensor.is_cpu() ? int64_t{1} << 21 : int64_t{1} << 26;
+}
 
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
   return UsesOneDnn(a) ? TimesTransposed(a, b.t()) : a.matmul(b);
@@ -59,7 +62,8 @@ void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
     sum.addmm_(a, b, 1.0, scale);
     return;
   }
-  const int64_t blocks = (sum.numel() + kBlockElements - 1) / kBlockElements;
+  const int64_t most = BlockElements(sum);
+  const int64_t blocks = (sum.numel() + most - 1) / most;
   const int64_t size = (a.size(0) + blocks - 1) / std::max<int64_t>(blocks, 1);
   for (int64_t begin = 0; begin < a.size(0); begin += size) {
     const int64_t count = std::min(size, a.size(0) - begin);

@@ -1,11 +1,12 @@
-#include "trainer/cuda/load_library.h"
+#include "trainer/device/load_cuda.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace muster::trainer::cuda {
+namespace muster::trainer {
 namespace {
 
 absl::StatusOr<void*> Load(const std::string& path, int flags, const char* without) {
@@ -16,7 +17,23 @@ absl::StatusOr<void*> Load(const std::string& path, int flags, const char* witho
 
 }  // namespace
 
-absl::StatusOr<const CudaLibrary*> LoadCudaLibrary(const LibraryPlaces& places) {
+CudaPlaces FindCuda() {
+  CudaPlaces places;
+  char program[4096];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof(program));
+  if (length <= 0 || length == static_cast<ssize_t>(sizeof(program))) return places;
+  const std::string path(program, static_cast<size_t>(length));
+  const std::string folder = path.substr(0, path.rfind('/'));
+  for (const std::string& inside : {folder, folder + "/cuda"}) {
+    const std::string library = absl::StrCat(inside, "/libmuster_cuda.so");
+    if (access(library.c_str(), R_OK) != 0) continue;
+    places.library = library;
+    return places;
+  }
+  return places;
+}
+
+absl::StatusOr<DeviceRuntime*> LoadCuda(const CudaPlaces& places) {
   MUSTER_RETURN_IF_ERROR(
       Load(places.driver, RTLD_GLOBAL, "this machine has no NVIDIA driver").status());
   if (!places.torch.empty()) {
@@ -27,13 +44,13 @@ absl::StatusOr<const CudaLibrary*> LoadCudaLibrary(const LibraryPlaces& places) 
   }
   MUSTER_ASSIGN_OR_RETURN(void* const handle, Load(places.library, RTLD_LOCAL,
                                                    "muster's library for GPUs cannot be loaded"));
-  const auto table =
-      reinterpret_cast<decltype(&MusterCudaLibrary)>(dlsym(handle, "MusterCudaLibrary"));
-  if (table == nullptr) {
+  const auto runtime =
+      reinterpret_cast<decltype(&MusterDeviceRuntime)>(dlsym(handle, "MusterDeviceRuntime"));
+  if (runtime == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(places.library, " is not muster's library for GPUs"));
   }
-  return table();
+  return runtime();
 }
 
-}  // namespace muster::trainer::cuda
+}  // namespace muster::trainer

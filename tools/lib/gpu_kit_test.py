@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+"""Tests what the kit of tools/gpu-kit does around its programs, with programs of the test in their place."""
+import io
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+FACTS = {"torch": "2.11.0+cu130", "cuda": "13.0", "folder": "/t/torch", "cards": 1, "card": "NVIDIA H200", "memory": 1, "nccl": "2.28.9"}
+
+SERVER = """
+import json, sys
+config = json.loads(sys.argv[1])
+if config["microBatch"] > 16:
+    sys.exit("step_server: RESOURCE_EXHAUSTED: the card has no memory for 1 GiB")
+print("ready", flush=True)
+for _ in sys.stdin:
+    print(0.5 / config["microBatch"] + (7 if config["microBatch"] == 16 else 0), flush=True)
+"""
+
+
+class KitTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name in ("python", "trainer", "wheels"):
+            (self.folder / name).mkdir()
+        shutil.copy(HERE / "gpu_kit.py", self.folder / "python/gpu_kit.py")
+        (self.folder / "kit.json").write_text('{"commit": "abc"}')
+        sys.path.insert(0, str(self.folder / "python"))
+        sys.modules.pop("gpu_kit", None)
+        import gpu_kit
+
+        self.kit = gpu_kit
+        self.addCleanup(sys.path.remove, str(self.folder / "python"))
+
+    def program(self, name, text, interpreter=sys.executable):
+        path = self.folder / "trainer" / name
+        path.write_text(f"#!{interpreter}\n{text}")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    def run_kit(self, *arguments):
+        command = [sys.executable, str(self.folder / "python/gpu_kit.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
+
+    def python(self, **facts):
+        """A program in place of Python, whose PyTorch has these facts."""
+        return self.program("python", f"print({json.dumps({**FACTS, **facts})!r})")
+
+    def new_run(self, minutes=5):
+        self.out = io.StringIO()
+        run = self.kit.Run(sys.executable, FACTS, minutes, self.out)
+        self.addCleanup(shutil.rmtree, run.folder)
+        return run
+
+    def test_without_a_card_there_is_a_sentence_and_code_3(self):
+        lacks = {
+            self.python(cards=0): "no GPU answers: a card with NVIDIA's driver 580 or newer is needed",
+            str(self.folder / "nothing"): "does not run",
+        }
+        for python, sentence in lacks.items():
+            done = self.run_kit(f"--python={python}")
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            self.assertIn(sentence, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_another_pytorch_or_none_is_named(self):
+        old = self.run_kit(f"--python={self.python(torch='2.10.0+cu126', cuda='12.6')}")
+        self.assertEqual(old.returncode, 3)
+        self.assertIn("PyTorch 2.11 for CUDA 13 is needed, and", old.stderr)
+        self.assertIn("has 2.10.0+cu126 for CUDA 12.6", old.stderr)
+        cpu = self.run_kit(f"--python={self.python(torch='2.11.0', cuda=None)}")
+        self.assertIn("has 2.11.0 for CUDA None", cpu.stderr)
+        none = self.run_kit(f"--python={self.program('python', 'raise ImportError(1234)')}")
+        self.assertEqual(none.returncode, 3)
+        self.assertIn("cannot import it: ImportError: 1234", none.stderr)
+
+    def test_a_wrong_flag_is_code_2(self):
+        for flag, why in {"--only=foo": "foo is none of kernels", "--minutes=x": "x is no number", "--nonsense": "unknown"}.items():
+            done = self.run_kit(flag)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(why, done.stderr)
+
+    def test_a_run_prints_rows_and_writes_them(self):
+        self.program("a_test_on_gpu", "print('[       OK ] A.B (1 ms)\\n[       OK ] A.C (1 ms)')")
+        self.program("b_test_on_gpu", "import sys; print('fine so far'); sys.exit('B.C is wrong')")
+        done = self.run_kit(f"--python={self.python()}", "--only=kernels", "--json=out.json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^passed +\d+\.\d s  kernels a +tests 2$")
+        self.assertRegex(done.stdout, r"(?m)^failed +\d+\.\d s  kernels b +exit 1: B\.C is wrong; see ")
+        self.assertIn("1 passed, 1 failed, 0 not finished or not run\n", done.stdout)
+        record = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual([(row["name"], row["outcome"]) for row in record["rows"]], [("kernels a", "passed"), ("kernels b", "failed")])
+        self.assertEqual(record["rows"][0]["figures"], {"tests": 2})
+        self.assertEqual((record["kit"], record["machine"]["card"]), ({"commit": "abc"}, "NVIDIA H200"))
+
+    def test_what_takes_too_long_is_ended_and_what_comes_after_the_time_is_not_run(self):
+        run = self.new_run()
+        self.assertFalse(run.check("slow", [self.program("slow", "import time; time.sleep(1000)")], 0.5))
+        run.end = 0
+        self.assertFalse(run.check("late", [self.program("late", "")], 100))
+        self.assertEqual([row["outcome"] for row in run.rows], ["ran out of time", "not run"])
+        self.assertEqual(self.kit.summary_of(run.rows), "0 passed, 0 failed, 2 not finished or not run")
+
+    def test_the_best_micro_batch_is_taken_up_to_the_one_without_memory(self):
+        run, server = self.new_run(), self.program("step_server", SERVER)
+        config = {"shape": self.kit.GPT2, "sequence": 1024, "precision": "bf16"}
+        rate = self.kit.step_row(run, "muster", [server], config, against=8192)
+        self.assertAlmostEqual(rate, 8 * 1024 / (0.5 / 8))  # 16 is slower, and 32 has no memory
+        figures = run.rows[0]["figures"]
+        self.assertEqual((figures["micro-batch"], figures["of torch.compile"]), (8, 16.0))
+        flops = 6 * self.kit.GPT2_PARAMETERS + 12 * 12 * 768 * 1024
+        self.assertEqual(figures["MFU %"], round(100 * rate * flops / 989e12, 1))
+
+    def test_a_server_that_never_works_is_a_failed_row_with_its_words(self):
+        run, server = self.new_run(), self.program("step_server", "import sys; sys.exit('no GPU can be used')")
+        config = {"shape": self.kit.GPT2, "sequence": 8, "precision": "fp32"}
+        self.assertIsNone(self.kit.step_row(run, "muster", [server], config))
+        self.assertEqual((run.rows[0]["outcome"], run.rows[0]["note"]), ("failed", "no GPU can be used"))
+
+    def test_a_first_step_is_timed_or_fails_with_its_words(self):
+        run = self.new_run()
+        self.program("step_server", SERVER)
+        self.assertTrue(self.kit.step(run))
+        self.assertEqual(run.rows[0]["figures"], {"ms": 125.0})
+        self.program("step_server", "import sys; sys.exit('step_server: no GPU can be used')")
+        self.assertFalse(self.kit.step(run))
+        self.assertEqual((run.rows[1]["outcome"], run.rows[1]["note"]), ("failed", "step_server: no GPU can be used"))
+
+    def test_llama_and_bloom_need_transformers(self):
+        run = self.new_run()
+        run.environment["PYTHONPATH"] = ""
+        run.python = self.program("python", "import sys; sys.exit('No module named transformers')")
+        self.program("dump_run", "")
+        self.kit.parity(run)
+        notes = {row["name"]: row["note"] for row in run.rows if row["outcome"] == "not run"}
+        self.assertEqual(len(notes), 6)
+        self.assertEqual(notes["parity bloom tf32"], "transformers cannot be imported: No module named transformers")
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH", None)
+    unittest.main()

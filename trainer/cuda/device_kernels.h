@@ -1,0 +1,23 @@
+#ifndef MUSTER_TRAINER_CUDA_DEVICE_KERNELS_H_
+#define MUSTER_TRAINER_CUDA_DEVICE_KERNELS_H_
+
+#include <memory>
+
+#include "c10/core/Device.h"
+#include "trainer/cuda/kernels/launch_result.h"
+#include "trainer/kernels/kernels.h"
+
+namespace muster::trainer::cuda {
+
+// Returns the stream on which this thread computes on a device.
+using CurrentStream = Stream (*)(c10::Device device);
+
+// Makes the trainer's loops as kernels of a card, which are enqueued on the current stream of their
+// tensors' device. FillNormal, FillDropout and ChunkSquares give the bits of the CPU, up to what
+// trainer/cuda/kernels/fill.h says of logarithms; Digest is a hash of its own, after which the host
+// has waited for the stream. A launch that fails is an exception of LibTorch.
+std::unique_ptr<Kernels> MakeDeviceKernels(CurrentStream current);
+
+}  // namespace muster::trainer::cuda
+
+#endif  // MUSTER_TRAINER_CUDA_DEVICE_KERNELS_H_

@@ -1,0 +1,22 @@
+#ifndef MUSTER_TRAINER_PROCESS_DEVICE_NETWORK_H_
+#define MUSTER_TRAINER_PROCESS_DEVICE_NETWORK_H_
+
+#include <memory>
+
+#include "absl/time/time.h"
+#include "trainer/engine/round_network.h"
+#include "trainer/process/process_device.h"
+
+namespace muster::trainer {
+
+// Makes rounds among ranks that compute on devices. Ranks meet on `host`, and tell each other which
+// devices they have: if each has one of its own, tensors there travel between the devices (NCCL),
+// else through the host's memory. Tensors of the host travel over `host` always. The device's
+// runtime must outlive this.
+std::unique_ptr<RoundNetwork> MakeDeviceNetwork(std::unique_ptr<RoundNetwork> host,
+                                                const ProcessDevice& device,
+                                                absl::Duration deadline);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_PROCESS_DEVICE_NETWORK_H_

@@ -1,0 +1,76 @@
+#include "trainer/process/process_device.h"
+
+#include <cstdlib>
+
+#include "ATen/Context.h"
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "trainer/kernels/kernels.h"
+#include "trainer/process/memory_check.h"
+
+namespace muster::trainer {
+namespace {
+
+absl::Status Explain(const absl::Status& status) {
+  if (status.ok()) return status;
+  return {status.code(), absl::StrCat("workers.gpus: ", status.message())};
+}
+
+// An operator without a deterministic form fails instead of computing. cuBLAS reads its variable
+// when it is first used, and needs it for equal bits.
+void ComputeDeterministically() {
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+absl::StatusOr<ProcessDevice> Use(DeviceRuntime& runtime, int local_rank) {
+  MUSTER_ASSIGN_OR_RETURN(const int count, runtime.Count());
+  const int index = local_rank % count;
+  MUSTER_RETURN_IF_ERROR(runtime.Use(index));
+  ProcessDevice chosen{.device = {runtime.type(), static_cast<c10::DeviceIndex>(index)},
+                       .runtime = &runtime};
+  MUSTER_ASSIGN_OR_RETURN(chosen.facts, runtime.Describe(index));
+  RegisterKernels(runtime.type(), runtime.kernels());
+  MUSTER_LOG(INFO, "computing on a GPU", {"name", chosen.facts.name}, {"uuid", chosen.facts.uuid},
+             {"index", index}, {"free_bytes", chosen.facts.free_bytes});
+  return chosen;
+}
+
+}  // namespace
+
+absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec, int local_rank,
+                                           const LoadDevices& load) {
+  if (spec.workers().gpus() == 0) return ProcessDevice{};
+  if (spec.trainer().model().has_torch_script()) {
+    return absl::InvalidArgumentError(
+        "workers.gpus: a model of trainer.model.torchScript computes on CPUs alone: leave "
+        "workers.gpus out");
+  }
+  if (load == nullptr) {
+    return absl::FailedPreconditionError("workers.gpus: this program computes on CPUs alone");
+  }
+  const auto runtime = load();
+  if (!runtime.ok()) return Explain(runtime.status());
+  auto chosen = Use(**runtime, local_rank);
+  if (!chosen.ok()) return Explain(chosen.status());
+  if (spec.trainer().train().deterministic()) ComputeDeterministically();
+  return chosen;
+}
+
+absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
+                           int ranks) {
+  if (device.runtime == nullptr) {
+    return CheckMemory(estimate, ranks, AvailableMemory(), "on this machine");
+  }
+  planner::MemoryEstimate there = estimate;
+  there.checkpoint_copy = 0;
+  MUSTER_RETURN_IF_ERROR(CheckMemory(there, 1, device.facts.free_bytes,
+                                     absl::StrCat("on the GPU ", device.facts.name)));
+  const planner::MemoryEstimate here = {.checkpoint_copy = estimate.checkpoint_copy,
+                                        .fixed = estimate.fixed};
+  return CheckMemory(here, ranks, AvailableMemory(), "on this machine, for copies of checkpoints");
+}
+
+}  // namespace muster::trainer

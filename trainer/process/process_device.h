@@ -1,0 +1,38 @@
+#ifndef MUSTER_TRAINER_PROCESS_PROCESS_DEVICE_H_
+#define MUSTER_TRAINER_PROCESS_PROCESS_DEVICE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "c10/core/Device.h"
+#include "planner/model_presets.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+#include "trainer/device/device_runtime.h"
+
+namespace muster::trainer {
+
+// Where a rank computes.
+struct ProcessDevice {
+  c10::Device device = c10::DeviceType::CPU;
+  DeviceRuntime* runtime = nullptr;  // null on the CPU
+  DeviceFacts facts;
+};
+
+using LoadDevices = std::function<absl::StatusOr<DeviceRuntime*>()>;
+
+// Chooses the device of a job's rank: the CPU if workers.gpus is 0, else one of the GPUs that this
+// process sees, by the local rank. It becomes the thread's current device, with our kernels and, if
+// the job is deterministic, with LibTorch's deterministic operators. `load` is called only for
+// GPUs, and may be null. An error names workers.gpus and what is missing.
+absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec, int local_rank,
+                                           const LoadDevices& load);
+
+// Checks that the model fits: on a GPU, one rank's state and activations there, and the copies of
+// checkpoints in the host's memory. ResourceExhausted as CheckMemory().
+absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
+                           int ranks);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_PROCESS_PROCESS_DEVICE_H_

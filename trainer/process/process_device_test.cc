@@ -1,0 +1,150 @@
+// Tests where a process computes: which device it takes, and a whole run on the fake one.
+
+#include "trainer/process/process_device.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "gtest/gtest.h"
+#include "trainer/device/testing/fake_device.h"
+#include "trainer/device/testing/fake_runtime.h"
+#include "trainer/engine/testing/rank_process.h"
+#include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/process/trainer_process.h"
+
+namespace muster::trainer {
+namespace {
+
+v1alpha1::TrainingJobSpec OnGpus(int gpus) {
+  v1alpha1::TrainingJobSpec spec;
+  spec.mutable_workers()->set_gpus(gpus);
+  return spec;
+}
+
+TEST(ProcessDeviceTest, AJobWithoutGpusLoadsNothing) {
+  const auto chosen = ChooseDevice(OnGpus(0), 0, []() -> absl::StatusOr<DeviceRuntime*> {
+    return absl::InternalError("was called");
+  });
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_TRUE(chosen->device.is_cpu());
+}
+
+TEST(ProcessDeviceTest, RanksTakeTheDevicesInTurn) {
+  FakeRuntime runtime;
+  runtime.count = 2;
+  for (const int rank : {0, 1, 2}) {
+    const auto chosen = ChooseDevice(OnGpus(3), rank, [&] { return &runtime; });
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(chosen->device.index(), rank % 2);
+    EXPECT_EQ(chosen->facts.uuid, absl::StrCat("fake-", rank % 2));
+    EXPECT_EQ(runtime.used, rank % 2);
+  }
+}
+
+TEST(ProcessDeviceTest, EverythingThatIsMissingIsNamedWithTheField) {
+  EXPECT_EQ(ChooseDevice(OnGpus(1), 0, nullptr).status(),
+            absl::FailedPreconditionError("workers.gpus: this program computes on CPUs alone"));
+  const auto no_driver = []() -> absl::StatusOr<DeviceRuntime*> {
+    return absl::FailedPreconditionError("this machine has no NVIDIA driver: libcuda.so.1");
+  };
+  EXPECT_EQ(ChooseDevice(OnGpus(1), 0, no_driver).status(),
+            absl::FailedPreconditionError(
+                "workers.gpus: this machine has no NVIDIA driver: libcuda.so.1"));
+  FakeRuntime broken;
+  broken.use_fault = absl::InternalError("the first kernel: an illegal memory access");
+  EXPECT_EQ(ChooseDevice(OnGpus(1), 0, [&] { return &broken; }).status(),
+            absl::InternalError("workers.gpus: the first kernel: an illegal memory access"));
+  auto script = OnGpus(1);
+  script.mutable_trainer()->mutable_model()->set_torch_script("/m.pt");
+  EXPECT_TRUE(absl::IsInvalidArgument(ChooseDevice(script, 0, [&] { return &broken; }).status()));
+}
+
+// One rank in this process, its agent's part played by the test.
+struct RankOnDevice {
+  absl::Status Create(const v1alpha1::TrainingJobSpec& spec) {
+    v1alpha1::TrainerConfigure configure;
+    *configure.mutable_spec() = spec;
+    configure.set_job("default/test");
+    const ProcessOptions options{.load_devices = [this] { return &runtime; }};
+    auto created = TrainerProcess::Create(configure, options, FileSystem(), Clock::Real(), inbox,
+                                          outbox, progress);
+    if (!created.ok()) return created.status();
+    process = *std::move(created);
+    return absl::OkStatus();
+  }
+  // Trains to the end, from the newest checkpoint if there is one.
+  v1alpha1::TrainerFinished Train() {
+    std::thread thread([this] {
+      while (process->trainer().RunOnce()) {
+      }
+    });
+    v1alpha1::ToTrainer prepare;
+    prepare.mutable_prepare()->mutable_round()->set_round(1);
+    prepare.mutable_prepare()->set_world_size(1);
+    inbox.Push(prepare);
+    const auto ready = outbox.Await(v1alpha1::FromTrainer::kReady).ready().ready();
+    v1alpha1::ToTrainer go;
+    go.mutable_go()->mutable_round()->set_round(1);
+    go.mutable_go()->set_endpoint(ready.endpoint());
+    v1alpha1::ResumePoint& resume = *go.mutable_go()->mutable_resume();
+    resume = Fresh();
+    if (ready.position().checkpoints_size() > 0) {
+      resume.set_source(v1alpha1::ResumePoint::CHECKPOINT);
+      *resume.mutable_checkpoint() = ready.position().checkpoints(0);
+      *resume.mutable_version() = resume.checkpoint().version();
+    }
+    resume.set_next_attempt(1);
+    inbox.Push(go);
+    const auto finished = outbox.Await(v1alpha1::FromTrainer::kFinished).finished();
+    inbox.Close();
+    thread.join();
+    return finished;
+  }
+
+  FakeRuntime runtime;
+  Inbox inbox;
+  RecordingOutbox outbox;
+  EngineProgress progress{Clock::Real()};
+  std::unique_ptr<TrainerProcess> process;
+};
+
+TEST(TrainerProcessOnDeviceTest, ARunTrainsOnTheDeviceAndGoesOnFromItsCheckpoint) {
+  auto spec = Spec(Folder("device"));
+  spec.mutable_workers()->set_gpus(1);
+  spec.mutable_trainer()->mutable_train()->set_steps(10);
+  {
+    RankOnDevice first;
+    ASSERT_EQ(first.Create(spec), absl::OkStatus());
+    EXPECT_GT(FakeDeviceMemoryInUse(), 1 << 20);
+    const auto finished = first.Train();
+    EXPECT_TRUE(finished.succeeded()) << finished.message();
+    EXPECT_EQ(first.outbox.Reports().size(), 10u);
+  }
+  spec.mutable_trainer()->mutable_train()->set_steps(12);
+  RankOnDevice second;
+  ASSERT_EQ(second.Create(spec), absl::OkStatus());
+  const auto finished = second.Train();
+  EXPECT_TRUE(finished.succeeded()) << finished.message();
+  const auto reports = second.outbox.Reports();
+  ASSERT_EQ(reports.size(), 2u) << "it went on after step 10";
+  EXPECT_EQ(reports[0].version().step(), 11);
+}
+
+TEST(TrainerProcessOnDeviceTest, AModelThatTheDeviceHasNoMemoryForIsRefused) {
+  auto spec = Spec(Folder("small"));
+  spec.mutable_workers()->set_gpus(1);
+  RankOnDevice rank;
+  rank.runtime.free_bytes = 1000;
+  const absl::Status status = rank.Create(spec);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(),
+                                "1000 bytes (1000 bytes) are available on the GPU Fake 1000"))
+      << status;
+}
+
+}  // namespace
+}  // namespace muster::trainer

@@ -45,8 +45,8 @@ TEST_F(GrowthPolicyTest, WantsEverySizeThatSavesMoreThanItCosts) {
   EXPECT_THAT(wish.sentence, HasSubstr("would grow to 8 workers"));
 }
 
-// There are 100 s left, 30 of which pass while workers start. Three workers save a quarter of 70 s, four a
-// half, eight three quarters, and the threshold is 1.5 times two pauses.
+// There are 100 s left, 30 of which pass while workers start. Three workers save a quarter of 70 s,
+// four a half, eight three quarters, and the threshold is 1.5 times two pauses.
 TEST_F(GrowthPolicyTest, AShortRestPaysOnlyForALargeStep) {
   view_.steps_left = 100;
   EXPECT_EQ(WishToGrow(kNow, view_).least, 4);

@@ -1,5 +1,6 @@
 // `muster get` and `muster describe`: show jobs to people.
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -40,7 +41,8 @@ std::string Row(const TrainingJob& job, bool live, const History& history) {
   }
   return absl::StrFormat(
       "%-24s %-14s %-9s %-14s %-9s %s\n", job.name, StateOf(job, live),
-      absl::StrCat(job.status.workers().ready(), "/", job.spec.workers().count()),
+      absl::StrCat(job.status.workers().ready(), "/",
+                   std::max(job.status.workers().desired(), job.spec.workers().count())),
       absl::StrCat(step, "/", job.spec.trainer().train().steps()), loss,
       OrDash(job.status.checkpoint().uri()));
 }

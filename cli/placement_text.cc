@@ -48,6 +48,16 @@ void PrintScore(const Json& page) {
   std::printf("\n");
 }
 
+void PrintSize(const Json& page) {
+  const Json& size = ObjectField(page, "size");
+  const std::string sentence = StringField(size, "sentence");
+  if (sentence.empty()) return;
+  std::printf("  size %ld, %s: %s\n", NumberField(size, "workers"),
+              StringField(size, "reason").c_str(), sentence.c_str());
+  const std::string resized = StringField(size, "resized");
+  if (!resized.empty()) std::printf("  resized %s\n", resized.c_str());
+}
+
 }  // namespace
 
 void PrintGang(const Json& page) {
@@ -71,6 +81,7 @@ void PrintGang(const Json& page) {
       std::printf("  %s: %ld\n", StringField(one, "change").c_str(), NumberField(one, "workers"));
     }
   }
+  PrintSize(page);
   PrintScore(page);
   if (const int64_t decision = NumberField(page, "decision"); decision > 0) {
     std::printf("  decided in %ld: muster replay %ld\n", decision, decision);

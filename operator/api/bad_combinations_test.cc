@@ -15,6 +15,12 @@ const ManifestCase kContradictions[] = {
      "job.yaml:5: spec.workers.min: must not be more than workers.count (here 3 and 2)\n"},
     {"MaxBelowCount", "{count: 2}", "{count: 2, max: 1}",
      "job.yaml:5: spec.workers.max: must not be less than workers.count (here 1 and 2)\n"},
+    {"GrowthWithoutMax", "  checkpoint:", "  elastic: {policy: Grow}\n  checkpoint:",
+     "job.yaml:11: spec.elastic.policy: the job grows up to workers.max and no further: set "
+     "workers.max too, or leave policy out\n"},
+    {"SnoozeWithoutGrowth", "  checkpoint:", "  elastic: {snooze: 1m}\n  checkpoint:",
+     "job.yaml:11: spec.elastic.snooze: says how long a job does not grow after it changed its "
+     "size: only policy Grow has it\n"},
     {"RanksBesideGpus", "",
      "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job}\nspec:\n  "
      "workers: {gpus: 1, ranks: 2}\n  "
@@ -179,6 +185,11 @@ constexpr char kCommandsCheckpoints[] =
 const ManifestCase kCommands[] = {
     {"StepDeadlineOfACommand", "300s", "1m", kCommandsSteps},
     {"RankDeadlineOfACommand", "stepDeadline: 300s", "rankDeadline: 3s", kCommandsSteps},
+    {"GrowthOfACommand", "stepDeadline: 300s", "policy: Grow",
+     "job.yaml:7: spec.elastic.policy: muster does not see a command's steps, so it cannot tell "
+     "what more workers would gain: leave policy out\n"
+     "job.yaml:7: spec.elastic.policy: the job grows up to workers.max and no further: set "
+     "workers.max too, or leave policy out\n"},
     {"KeepOfACommand", "{uri: out}", "{uri: out, keep: 4}", kCommandsCheckpoints},
     {"IntervalOfACommand", "{uri: out}", "{uri: out, interval: {mode: Time, time: 1m}}",
      kCommandsCheckpoints},

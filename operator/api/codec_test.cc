@@ -82,8 +82,8 @@ TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
           {"status.phase",
            "unknown field; the fields here are conditions, observedGeneration, term, round, "
            "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
-           "completionTime, selector, state, placement, preemption, activeSeconds, activeSince "
-           "and alerts"},
+           "completionTime, selector, state, placement, preemption, activeSeconds, activeSince, "
+           "alerts, elastic and resize"},
       }));
 }
 

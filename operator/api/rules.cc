@@ -135,6 +135,18 @@ Broken CommandDeadlines(const TrainingJobSpec& spec) {
   return Unless(!known || (step == absl::Minutes(5) && rank == absl::Seconds(10)));
 }
 
+Broken GrowthOfTheTrainer(const TrainingJobSpec& spec) {
+  return Unless(spec.has_trainer() || spec.elastic().policy() != "Grow");
+}
+
+Broken GrowthHasMax(const TrainingJobSpec& spec) {
+  return Unless(spec.elastic().policy() != "Grow" || spec.workers().has_max());
+}
+
+Broken SnoozeOfGrowth(const v1alpha1::ElasticSpec& elastic) {
+  return Unless(elastic.policy() == "Grow" || !elastic.has_snooze());
+}
+
 Broken WorkerIsOurs(const TrainingJobSpec& spec) {
   if (!spec.has_trainer()) return {};
   const Json pod_template = PodTemplateOf(spec);
@@ -324,6 +336,9 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"trainer-has-no-rdma", Typed<TrainingJobSpec, TrainerHasNoRdma>},
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
       {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
+      {"growth-of-the-trainer", Typed<TrainingJobSpec, GrowthOfTheTrainer>},
+      {"growth-has-max", Typed<TrainingJobSpec, GrowthHasMax>},
+      {"snooze-of-growth", Typed<v1alpha1::ElasticSpec, SnoozeOfGrowth>},
       {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},
       {"pod-is-placed-by-muster", Typed<TrainingJobSpec, PodIsPlacedByMuster>},
       {"min-workers", Typed<WorkersSpec, MinWorkers>},

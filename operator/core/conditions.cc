@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 67> kReasons = {{
+constexpr Table<Reason, 70> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -76,6 +76,9 @@ constexpr Table<Reason, 67> kReasons = {{
     {Reason::kPriority, "Priority"},
     {Reason::kDefragmented, "Defragmented"},
     {Reason::kRunsAgain, "RunsAgain"},
+    {Reason::kFreeCapacity, "FreeCapacity"},
+    {Reason::kYielded, "Yielded"},
+    {Reason::kGrowthEnded, "GrowthEnded"},
     {Reason::kLossNotFalling, "LossNotFalling"},
     {Reason::kLossSpike, "LossSpike"},
     {Reason::kThroughputDrop, "ThroughputDrop"},

@@ -82,6 +82,10 @@ enum class Reason {
   kPriority,
   kDefragmented,
   kRunsAgain,
+  // The growth of a job beyond workers.count, which writes no condition
+  kFreeCapacity,
+  kYielded,
+  kGrowthEnded,
   // AlertFiring
   kLossNotFalling,
   kLossSpike,

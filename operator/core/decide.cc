@@ -16,6 +16,7 @@
 #include "operator/core/failure_persistence.h"
 #include "operator/core/finish.h"
 #include "operator/core/gang.h"
+#include "operator/core/grow.h"
 #include "operator/core/hand_over.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
@@ -38,23 +39,11 @@ using Policy = void (*)(Draft&);
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {
-    HandleDeletion,
-    ReportProgress,
-    ReportCheckpoint,
-    ExpireFinished,
-    Admit,
-    RestoreFailures,
-    RecordFinishedCommands,
-    FinishWhenDone,
-    CountFailures,
-    ApplyQueueOrder,
-    SuspendOrResume,
-    EnforceDeadline,
-    EvacuateNodes,
-    SaveBeforeSlicesLeave,
-    DriveRounds,
-    SaveOnRequest,
-    ReconcilePods,
+    HandleDeletion, ReportProgress,       ReportCheckpoint,       ExpireFinished,
+    Admit,          RestoreFailures,      RecordFinishedCommands, FinishWhenDone,
+    CountFailures,  ApplyQueueOrder,      SuspendOrResume,        EnforceDeadline,
+    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeSlicesLeave,  DriveRounds,
+    SaveOnRequest,  ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few

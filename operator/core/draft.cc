@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "operator/core/growth_sizes.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -25,11 +26,11 @@ Draft::Draft(const JobView& view_in, const RoundMemory& memory, const DecideOpti
 int Draft::WorkersWanted() const {
   const int count = WorkerCount(view.spec);
   const v1alpha1::PreemptionStatus& order = plan.status.preemption();
-  return order.workers() > 0 ? std::min(count, order.workers()) : count;
+  if (order.workers() > 0) return std::min(count, order.workers());
+  return std::max(count, GrantedSize(view.spec, plan.status));
 }
 
-int Draft::WorkersBound() const {
-  const int count = WorkersWanted();
+int Draft::WorkersBound(int count) const {
   const auto bound = [count](const Worker& worker) {
     const bool on_node = worker.pod != nullptr && !worker.pod->node.empty();
     return worker.index < count && (on_node || worker.ended);

@@ -34,10 +34,13 @@ class Draft {
   v1alpha1::TrainingJobStatus& status() { return plan.status; }
   RoundMemory& memory() { return plan.memory; }
   const v1alpha1::TrainingJobSpec& spec() const { return view.spec; }
-  // Returns workers.count, or less while the queue allows fewer.
+  // Returns workers.count, less while the queue allows fewer, or more while it has given the job
+  // more (grow.h).
   int WorkersWanted() const;
   // Returns how many of the wanted workers have a pod on a node, or have ended and need none.
-  int WorkersBound() const;
+  int WorkersBound() const { return WorkersBound(WorkersWanted()); }
+  // The same of the first `count` workers.
+  int WorkersBound(int count) const;
   // Returns the worker of `index`, or null if it never had an incarnation.
   const Worker* FindWorker(int index) const;
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/fence.h"
+#include "operator/core/growth_sizes.h"
 #include "operator/core/hand_over.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
@@ -56,9 +57,30 @@ bool HoldsNewest(const Draft& draft, const Worker& worker) {
   return draft.plan.memory.holders.count({worker.index, worker.incarnation}) > 0;
 }
 
-Roster Count(const Draft& draft) {
+// Returns true if a worker beyond workers.count can be in the next round, or still be in this one.
+bool IsThere(const Draft& draft, const Worker* worker, const std::set<int>& members) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (worker == nullptr || IsShrunk(memory, worker->index) || IsLeaving(memory, *worker)) {
+    return false;
+  }
+  if (worker->presence == Presence::kUnknown) return members.count(worker->index) > 0;
+  return worker->presence == Presence::kPresent && !NeedsReplacement(draft, *worker);
+}
+
+// Returns how many workers the job is to train with now. Those beyond workers.count, for which no
+// round waits, are in it in numbers that the layout allows, once all of such a number are there.
+int SizeOfRound(const Draft& draft) {
+  const int wanted = draft.WorkersWanted();
+  const int count = WorkerCount(draft.spec());
+  if (wanted <= count) return wanted;
+  const std::set<int> members = MemberIndices(draft.plan.memory.members);
+  int there = count;
+  while (there < wanted && IsThere(draft, draft.FindWorker(there), members)) ++there;
+  return std::max(count, LargestUpTo(LargerSizes(draft.spec()), there));
+}
+
+Roster Count(const Draft& draft, int count) {
   Roster roster;
-  const int count = draft.WorkersWanted();
   for (const Worker& worker : draft.workers) {
     const bool above = worker.index >= count;
     roster.ended += worker.ended && !above;
@@ -81,11 +103,11 @@ void SortByIndex(std::vector<const Worker*>& workers) {
 }
 
 // Takes workers that Shrink left out back in if the gang would be too small without them.
-void TakeBack(const Draft& draft, int at_least, Roster& roster) {
+void TakeBack(int count, int at_least, Roster& roster) {
   if (static_cast<int>(roster.present.size()) >= at_least) return;
   std::vector<const Worker*> above;
   for (const Worker* worker : roster.others) {
-    const bool in_range = worker->index < draft.WorkersWanted();
+    const bool in_range = worker->index < count;
     (in_range ? roster.present : above).push_back(worker);
   }
   roster.others = std::move(above);
@@ -143,6 +165,16 @@ bool KeepOneHolder(const Draft& draft, Roster& roster) {
   return true;
 }
 
+// Returns why a round with more workers than `count` ends.
+std::string DescribeShrink(const Draft& draft, int count) {
+  const v1alpha1::PreemptionStatus& order = draft.plan.status.preemption();
+  const bool by_queue =
+      count < WorkerCount(draft.spec()) || order.reason() == Name(Reason::kYielded);
+  if (by_queue) return absl::StrCat("the job ", order.message());
+  if (GrowsByItself(draft.spec())) return absl::StrCat("the job has ", count, " workers now");
+  return absl::StrCat("workers.count is ", count, " now");
+}
+
 }  // namespace
 
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed) {
@@ -174,14 +206,14 @@ bool HasStarted(const Draft& draft) {
 
 MemberSelection ChooseMembers(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  const int count = draft.WorkersWanted();
+  const int count = SizeOfRound(draft);
   // A job that is being stopped forms one more round of whichever workers are there, to save their
   // state.
   const bool stopping = memory.stop.since.has_value();
-  Roster roster = Count(draft);
+  Roster roster = Count(draft, count);
   const int open = count - roster.ended;
   const int at_least = stopping ? 1 : std::min(open, MinWorkers(draft.spec()));
-  TakeBack(draft, at_least, roster);
+  TakeBack(count, at_least, roster);
   const int here = static_cast<int>(roster.present.size());
   const int missing = open - here - roster.left_out;
   MemberSelection wanted;
@@ -222,19 +254,19 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive || memory.stop.since) return std::nullopt;
   const std::set<int> members = MemberIndices(memory.members);
-  const int count = draft.WorkersWanted();
+  const int count = SizeOfRound(draft);
   Break found;
   found.reason = Reason::kMembershipChanged;
   if (!members.empty() && *members.rbegin() >= count && count > 0) {
     if (!MayShrinkNow(draft)) return std::nullopt;
-    found.sentence = count < WorkerCount(draft.spec())
-                         ? absl::StrCat("the job ", draft.plan.status.preemption().message())
-                         : absl::StrCat("workers.count is ", count, " now");
+    found.sentence = DescribeShrink(draft, count);
     return found;
   }
   if (draft.view.now < memory.phase_since + draft.options.grow_delay) return std::nullopt;
+  // Workers beyond workers.count that come one after the other join in one round.
+  const int joining = count < draft.WorkersWanted() ? WorkerCount(draft.spec()) : count;
   for (const Worker& worker : draft.workers) {
-    if (worker.index >= count || worker.ended || members.count(worker.index) > 0) continue;
+    if (worker.index >= joining || worker.ended || members.count(worker.index) > 0) continue;
     if (worker.presence != Presence::kPresent || IsLeaving(memory, worker)) continue;
     found.sentence = absl::StrCat("worker ", worker.index, " is attached and joins the next round");
     return found;

@@ -22,11 +22,11 @@ struct MemberSelection {
 // The first start needs all workers.count workers, unless some cannot be placed. Later,
 // failurePolicy Shrink continues at once with the survivors, and RestartRank waits up to
 // options.replacement_wait for replacements. Neither goes below workers.min, nor treats a worker as
-// dead whose state is only unknown.
+// dead whose state is only unknown. No round waits for workers beyond workers.count.
 MemberSelection ChooseMembers(const Draft& draft);
 
 // Returns a Break with reason MembershipChanged if the Active round should grow (a worker came
-// back, workers.count was raised) or shrink (workers.count was lowered).
+// back, workers.count was raised, all workers beyond it have come) or shrink.
 std::optional<Break> FindOtherMembersWanted(const Draft& draft);
 
 // Returns true under failurePolicy Shrink if the next round can do without the `failed` members of

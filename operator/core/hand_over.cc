@@ -54,10 +54,11 @@ void SaveBeforeSlicesLeave(Draft& draft) {
     if (worker != nullptr && worker->agent != nullptr && worker->agent->attached) {
       draft.Send(*worker, SaveOrder{draft.memory().id});
     }
-    draft.EmitNormal(Reason::kSaveRequested,
-                     absl::StrCat("workers.count is ", draft.WorkersWanted(),
-                                  " now, and the workers that leave hold slices of the state that "
-                                  "no other has: a checkpoint is saved first"));
+    draft.EmitNormal(
+        Reason::kSaveRequested,
+        absl::StrCat("the job is to have ", draft.WorkersWanted(),
+                     " workers, and the workers that leave hold slices of the state that "
+                     "no other has: a checkpoint is saved first"));
   }
   draft.RequeueAt(*memory.until);
 }

@@ -25,6 +25,14 @@ struct DecideOptions {
   absl::Duration replacement_wait = absl::Seconds(60);
   // A round grows by a worker that came back only after it was Active for this long.
   absl::Duration grow_delay = absl::Seconds(3);
+  // The assumed pause of a job's first resize, and the time in which added workers start.
+  absl::Duration resize_pause = absl::Seconds(10);
+  absl::Duration growth_start_up = absl::Seconds(30);
+  // Workers beyond workers.count that have no node, or are not ready, after this long are given up.
+  absl::Duration growth_bind_deadline = absl::Seconds(30);
+  absl::Duration growth_deadline = absl::Minutes(5);
+  // The longest snooze after growths that failed.
+  absl::Duration growth_snooze_limit = absl::Hours(1);
   // Pods that got a stop order are deleted after this long even if they have not ended.
   absl::Duration stop_deadline = absl::Seconds(60);
   // The waits between tries of what fails, where a job's failurePolicy does not say.

@@ -1,6 +1,7 @@
 #include "operator/core/preemption.h"
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/grow.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/stop_gang.h"
 
@@ -23,6 +24,7 @@ bool TakeOrder(Draft& draft) {
   recorded.set_reason(order->reason);
   recorded.set_message(order->sentence);
   recorded.set_workers(order->workers);
+  TakeGrowth(draft, *order);
   if (order->workers >= WorkerCount(draft.spec())) {
     recorded.clear_workers();
     return true;

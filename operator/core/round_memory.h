@@ -108,6 +108,20 @@ struct HandOverMemory {
   int64_t checkpoint = -1;
 };
 
+// The growth beyond workers.count. Owned by grow.h.
+struct GrowthMemory {
+  bool restored = false;  // status.elastic.snoozedUntil has been read
+  absl::Time snoozed_until = absl::InfinitePast();
+  // The time since which this leadership waits for granted workers; absent: all are there.
+  std::optional<absl::Time> awaited_since;
+};
+
+// The last Active round: its number of workers, 0 if not known, and its end. Owned by resize.h.
+struct ResizeMemory {
+  int workers = 0;
+  std::optional<absl::Time> ended;
+};
+
 struct RoundMemory {
   RoundPhase phase = RoundPhase::kIdle;
   RoundStamp id;
@@ -149,6 +163,8 @@ struct RoundMemory {
 
   StopMemory stop;
   HandOverMemory hand_over;
+  GrowthMemory growth;
+  ResizeMemory resize;
   AlertMemory alerts;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/resize.h"
 
 namespace muster::control {
 
@@ -28,6 +29,7 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   RoundMemory& memory = draft.memory();
   memory.was_active = true;
   memory.active_round = memory.id.round;
+  NoteRoundBegan(draft);
   NoteHolders(memory);
   memory.ready.clear();
   memory.stop.sent_session.clear();

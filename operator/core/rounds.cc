@@ -14,6 +14,7 @@
 #include "operator/core/floor.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
+#include "operator/core/resize.h"
 #include "operator/core/resume.h"
 #include "operator/core/round_adoption.h"
 #include "operator/core/round_health.h"
@@ -74,6 +75,7 @@ void BreakRound(Draft& draft, const Break& why) {
   }
   for (int index : why.late) memory.workers[index].needs_replacement = true;
   if (!why.bad_checkpoint.empty()) memory.failure.bad_checkpoints.insert(why.bad_checkpoint);
+  if (memory.phase == RoundPhase::kActive) NoteRoundEnded(draft);
   memory.broken_reason = why.reason;
   memory.broken_sentence = why.sentence;
   memory.ready.clear();
@@ -289,6 +291,7 @@ void ForgetRound(Draft& draft) {
   memory.spec.reset();  // ranks started from here on open the sources of the spec as it is then
   memory.backoff.not_before = memory.backoff.retry_wall = absl::InfinitePast();
   memory.broken_reason.reset();
+  memory.resize = {};
 }
 
 void DriveRounds(Draft& draft) {

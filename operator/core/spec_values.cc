@@ -16,6 +16,19 @@ int MinWorkers(const TrainingJobSpec& spec) {
   return std::clamp(spec.workers().min(), 1, std::max(1, count));
 }
 
+bool GrowsByItself(const TrainingJobSpec& spec) {
+  return spec.has_trainer() && spec.elastic().policy() == "Grow";
+}
+
+int MaxWorkers(const TrainingJobSpec& spec) {
+  const int count = WorkerCount(spec);
+  return GrowsByItself(spec) ? std::max(count, spec.workers().max()) : count;
+}
+
+absl::Duration GrowthSnooze(const TrainingJobSpec& spec) {
+  return ParseDurationOr(spec.elastic().snooze(), absl::Minutes(5));
+}
+
 int MaxFailures(const TrainingJobSpec& spec) {
   return spec.failure_policy().has_max_failures() ? spec.failure_policy().max_failures() : 10;
 }

@@ -18,6 +18,11 @@ inline constexpr char kManagedByMuster[] = "muster.dev/operator";
 
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
+// Returns the most workers that the job may grow to by itself: WorkerCount unless elastic.policy is
+// Grow.
+int MaxWorkers(const v1alpha1::TrainingJobSpec& spec);
+bool GrowsByItself(const v1alpha1::TrainingJobSpec& spec);  // elastic.policy Grow
+absl::Duration GrowthSnooze(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);

@@ -1,5 +1,6 @@
 #include "operator/core/summary.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -41,8 +42,9 @@ void ShowPlacement(Draft& draft, int bound) {
 }
 
 void ShowScheduled(Draft& draft) {
-  const int count = draft.WorkersWanted();
-  const int bound = draft.WorkersBound();
+  // The job is not to wait for workers beyond workers.count.
+  const int count = std::min(draft.WorkersWanted(), WorkerCount(draft.spec()));
+  const int bound = draft.WorkersBound(count);
   if (KeepsItsReason(draft, bound)) return;
   ShowPlacement(draft, bound);
   const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
@@ -135,7 +137,10 @@ void ShowDegraded(Draft& draft) {
   if (memory.phase != RoundPhase::kActive) return;
   const int members = static_cast<int>(memory.members.size());
   const int count = WorkerCount(draft.spec()) - EndedWorkers(draft);
-  const std::string sentence = absl::StrCat(members, " of ", count, " workers are training");
+  const std::string sentence = members > count
+                                   ? absl::StrCat(members, " workers are training, ",
+                                                  members - count, " more than workers.count")
+                                   : absl::StrCat(members, " of ", count, " workers are training");
   if (members < count && draft.WorkersWanted() < count) {
     draft.Condition(ConditionType::kDegraded, true, Reason::kGaveUpWorkers,
                     absl::StrCat(sentence, ": the job ", draft.plan.status.preemption().message()));

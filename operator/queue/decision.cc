@@ -105,6 +105,9 @@ std::string GoSentence(const Decision& decision) {
     case ScheduleReason::kPriority:
       absl::StrAppend(&sentence, ", which has a higher priority");
       break;
+    case ScheduleReason::kYielded:
+      absl::StrAppend(&sentence, ", which waits for capacity that was free");
+      break;
     default:
       absl::StrAppend(&sentence, ", which then fits");
       break;
@@ -184,6 +187,10 @@ absl::string_view Name(ScheduleReason reason) {
       return "Constraints";
     case ScheduleReason::kFitsNowhere:
       return "FitsNowhere";
+    case ScheduleReason::kFreeCapacity:
+      return "FreeCapacity";
+    case ScheduleReason::kYielded:
+      return "Yielded";
   }
   return "";
 }
@@ -218,7 +225,10 @@ std::string Sentence(const Decision& decision, absl::Time now) {
     case ScheduleAction::kShrink:
       return GoSentence(decision);
     case ScheduleAction::kGrow:
-      return absl::StrCat("grows to ", decision.workers, " workers: there is room again");
+      return absl::StrCat("grows to ", decision.workers, " workers: ",
+                          decision.reason == ScheduleReason::kFreeCapacity
+                              ? "there is capacity that no other job waits for"
+                              : "there is room again");
     case ScheduleAction::kStart:
       break;
   }

@@ -17,7 +17,7 @@ enum class ScheduleAction {
   kWait,    // nothing to do; the reason says why
   kShrink,  // an elastic job: the workers from index `workers` on go away
   kStop,    // a whole gang: save, stop, wait again
-  kGrow,    // an elastic job that was shrunk; placement.nodes has all its workers
+  kGrow,    // a job that may be larger; placement.nodes has all its workers
 };
 absl::string_view Name(ScheduleAction action);
 
@@ -50,6 +50,9 @@ enum class ScheduleReason {
   // kWait. These come last, so that older records keep their meaning.
   kConstraints,  // rules about other pods keep the gang out
   kFitsNowhere,  // too large for the cluster even when empty; it holds up nobody
+  // kGrow, kShrink: beyond the size that it asks for, and back
+  kFreeCapacity,
+  kYielded,
 };
 absl::string_view Name(ScheduleReason reason);
 

@@ -18,7 +18,8 @@
 namespace muster::control {
 
 // Gives running jobs that are smaller than they may be more workers, the last thing that a cycle
-// does: only room that no waiting job was promised. Cycle and places must outlive it.
+// does: only room that no waiting job was promised. Jobs that were shrunk come before those that
+// grow beyond the size that they ask for. Cycle and places must outlive it.
 class Growth {
  public:
   Growth(CycleContext& cycle, const PlaceSearch& places);
@@ -26,8 +27,13 @@ class Growth {
   void Run();
 
  private:
-  std::optional<PartialGang> LargerGang(const JobEntry& entry) const;
-  void TryToGrow(JobEntry& entry);
+  std::vector<JobEntry*> JobsThatMayGrow(bool beyond_request);
+  // The job's gang with `least` to `most` workers.
+  std::optional<PartialGang> LargerGang(const JobEntry& entry, int least, int most) const;
+  // Takes the largest of the job's larger sizes that there is room for.
+  void GrowBeyondRequest(JobEntry& entry);
+  // Returns false if there is no room for `least` workers that delays no other job.
+  bool TryToGrow(JobEntry& entry, int least, int most, ScheduleReason reason);
 
   const absl::Time now_;
   TopologyTree& tree_;

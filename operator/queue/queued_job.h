@@ -27,6 +27,9 @@ struct QueuedJob {
   // The gang to place. min..max are the workers it starts with and grows back to when it was
   // shrunk; a job with min < max is elastic.
   GangRequest request;
+  // The sizes beyond request.max that it may have while no other job waits for the capacity,
+  // ascending: those that it wants, and those that it would shrink to. It yields them to any other.
+  std::vector<int> larger_sizes;
   // The amounts that each worker counts for in the quotas.
   Amounts quota_per_worker;
   // The longest that it runs once it has started; absent: endless.
@@ -50,6 +53,8 @@ struct QueuedJob {
 
   bool running() const { return !nodes.empty(); }
   int workers() const { return static_cast<int>(nodes.size()); }
+  // The workers beyond request.max, which it yields.
+  int extra_workers() const { return running() ? std::max(0, workers() - request.max) : 0; }
   bool stopping() const { return running() && leaving >= workers(); }
 };
 

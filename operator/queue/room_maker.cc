@@ -89,7 +89,9 @@ bool RoomMaker::MakeRoom(JobEntry& entry, int least, const std::optional<Claim>&
 void RoomMaker::Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan) {
   Decision decision;
   decision.action = victim.keep == 0 ? ScheduleAction::kStop : ScheduleAction::kShrink;
-  decision.reason = victim.reclaim ? ScheduleReason::kReclaimed : ScheduleReason::kPriority;
+  decision.reason = victim.yields    ? ScheduleReason::kYielded
+                    : victim.reclaim ? ScheduleReason::kReclaimed
+                                     : ScheduleReason::kPriority;
   decision.job = victim.entry->job.uid;
   decision.workers = victim.keep;
   decision.for_job = newcomer.job.uid;

@@ -32,6 +32,7 @@ std::optional<double> BoundOfQuota(VictimTrial& trial) {
     if (lacking <= 0) continue;
     std::vector<Offer> offers;
     for (const VictimCandidate& candidate : trial.candidates()) {
+      if (!candidate.stoppable) continue;
       for (const auto& [freed, amount] : candidate.entry->Need(candidate.keep)) {
         if (freed == resource && amount > 0) {
           offers.push_back({candidate.stop_cost / static_cast<double>(amount), amount});
@@ -80,6 +81,7 @@ struct DomainOffers {
 std::vector<DomainOffers> CollectOffers(VictimTrial& trial, int domains) {
   std::vector<DomainOffers> all(domains);
   for (const VictimCandidate& candidate : trial.candidates()) {
+    if (!candidate.stoppable) continue;
     const Resources& each = candidate.entry->job.request.per_worker;
     const int64_t units = Dominant(each, trial.gang().per_worker());
     if (units <= 0) continue;

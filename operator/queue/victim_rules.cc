@@ -66,7 +66,9 @@ class ByRules {
   // Stops all that may be stopped: those in the newcomer's way first, then the cheapest.
   bool StopAll();
   void GiveBack(Order::iterator first, Order::iterator last);
+  // Workers beyond the size that a job asks for are given back last, because they are to go first.
   void GiveBackShrunk();
+  void GiveBackShrunk(VictimCandidate& candidate, int most);
 
   VictimTrial& trial_;
   VictimRules& rules_;
@@ -88,7 +90,9 @@ bool ByRules::IsInTheWay(const VictimCandidate& candidate) const {
 bool ByRules::StopAll() {
   Order order = All();
   // The places that it would get if it might take from all of them.
-  for (VictimCandidate* candidate : order) trial_.SetKeep(*candidate, 0);
+  for (VictimCandidate* candidate : order) {
+    if (candidate->stoppable) trial_.SetKeep(*candidate, 0);
+  }
   if (!rules_.Pass(trial_)) return false;
   for (size_t i = 0; i < order.size(); ++i) trial_.SetKeep(*order[i], shrunk_[i]);
   std::stable_sort(order.begin(), order.end(), [this](const auto* a, const auto* b) {
@@ -98,7 +102,7 @@ bool ByRules::StopAll() {
   // The second pass is for borrowers that may be taken from only when others have gone.
   for (int pass = 0; pass < (trial_.must_evict_own_queue_first() ? 2 : 1); ++pass) {
     for (VictimCandidate* candidate : order) {
-      if (candidate->keep == 0 || !trial_.MayTake(*candidate)) continue;
+      if (candidate->keep == 0 || !candidate->stoppable || !trial_.MayTake(*candidate)) continue;
       trial_.SetKeep(*candidate, 0);
       stopped_.push_back(candidate);
     }
@@ -126,17 +130,25 @@ void ByRules::GiveBackShrunk() {
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->shrink_cost > b->shrink_cost; });
   for (VictimCandidate* candidate : order) {
-    const int kept = candidate->keep;
-    if (kept == 0 || kept == candidate->workers) continue;
-    int fits = 0;
-    int too_many = (candidate->workers - kept) / candidate->unit + 1;
-    // Most jobs need not shrink at all, so that is tried first.
-    for (int next = too_many - 1; too_many - fits > 1; next = (fits + too_many) / 2) {
-      trial_.SetKeep(*candidate, kept + next * candidate->unit);
-      (Holds() ? fits : too_many) = next;
-    }
-    trial_.SetKeep(*candidate, kept + fits * candidate->unit);
+    if (candidate->keep > 0) GiveBackShrunk(*candidate, candidate->extras_from);
   }
+  for (VictimCandidate* candidate : order) {
+    const bool has_rest = candidate->keep >= candidate->extras_from;
+    if (candidate->keep > 0 && has_rest) GiveBackShrunk(*candidate, candidate->workers);
+  }
+}
+
+void ByRules::GiveBackShrunk(VictimCandidate& candidate, int most) {
+  const int kept = candidate.keep;
+  const std::vector<int> keeps = candidate.LargerKeeps(most);
+  size_t fit = 0;  // that many of them fit
+  size_t too_many = keeps.size() + 1;
+  // Most jobs need not shrink at all, so that is tried first.
+  for (size_t next = keeps.size(); too_many - fit > 1; next = (fit + too_many) / 2) {
+    trial_.SetKeep(candidate, keeps[next - 1]);
+    (Holds() ? fit : too_many) = next;
+  }
+  trial_.SetKeep(candidate, fit == 0 ? kept : keeps[fit - 1]);
 }
 
 bool ByRules::Run() {

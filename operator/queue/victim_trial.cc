@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -98,6 +99,7 @@ VictimCandidate VictimTrial::CandidateOf(absl::Time now, const TopologyTree& tre
   if (!slices.empty()) candidate.unit = std::max(1, slices.front().size);
   candidate.min = std::clamp(entry.job.request.min, 1, candidate.workers);
   candidate.min += (candidate.workers - candidate.min) % candidate.unit;
+  candidate.extras_from = std::min(entry.job.request.max, candidate.workers);
   for (int i = 0; i < candidate.workers; ++i) candidate.nodes.push_back(entry.NodeOf(tree, i));
   return candidate;
 }
@@ -126,10 +128,28 @@ void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueB
       candidates_.push_back(CandidateOf(now, tree, *entry, options));
     }
   }
+  CollectYielding(now, tree, state, options);
   PriceFollowUps(now, state);
   // Sorted by UID, so that the decision does not depend on the order of queues.
   std::sort(candidates_.begin(), candidates_.end(),
             [](const auto& a, const auto& b) { return a.entry->job.uid < b.entry->job.uid; });
+}
+
+void VictimTrial::CollectYielding(absl::Time now, const TopologyTree& tree,
+                                  const QueueBook::State& state, const VictimOptions& options) {
+  std::set<const JobEntry*> known;
+  for (const VictimCandidate& candidate : candidates_) known.insert(candidate.entry);
+  for (const QueueEntry& queue : state.queues) {
+    for (JobEntry* entry : queue.running) {
+      const QueuedJob& job = entry->job;
+      if (job.extra_workers() == 0 || known.contains(entry)) continue;
+      if (StayingAfter(job, now, options.stop_grace) != job.workers()) continue;
+      VictimCandidate candidate = CandidateOf(now, tree, *entry, options);
+      candidate.min = candidate.extras_from;
+      candidate.stoppable = false;
+      candidates_.push_back(std::move(candidate));
+    }
+  }
 }
 
 // A job that is stopped comes again, and takes in turn what it may. Jobs of lower priority are
@@ -139,7 +159,7 @@ void VictimTrial::PriceFollowUps(absl::Time now, const QueueBook::State& state) 
   const bool reclaims = use().WithinQuota(queue_, need_);
   std::vector<VictimCandidate*> own;
   for (VictimCandidate& candidate : candidates_) {
-    if (!candidate.reclaim) own.push_back(&candidate);
+    if (!candidate.reclaim && candidate.stoppable) own.push_back(&candidate);
   }
   std::stable_sort(own.begin(), own.end(), [](const auto* a, const auto* b) {
     return a->entry->job.priority < b->entry->job.priority;
@@ -155,7 +175,8 @@ void VictimTrial::PriceFollowUps(absl::Time now, const QueueBook::State& state) 
                            ? reclaims && PolicyLetsReclaim(spec, *stopped->entry, *other.entry)
                            : WouldPreempt(now, state, *stopped->entry, *other.entry);
       const int64_t units = BillableUnits(other.entry->job, other.workers);
-      if (may) offers.push_back({other.stop_cost / static_cast<double>(units), units});
+      if (may && other.stoppable)
+        offers.push_back({other.stop_cost / static_cast<double>(units), units});
     }
     std::sort(offers.begin(), offers.end(),
               [](const Offer& a, const Offer& b) { return a.price < b.price; });
@@ -183,10 +204,30 @@ void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
     room_.Come(*candidate.entry, to - from);
   }
   candidate.keep = keep;
-  if (candidate.reclaim) taken_[candidate.entry->queue] += goes ? to - from : from - to;
+  const int asked = std::min(to, candidate.extras_from) - std::min(from, candidate.extras_from);
+  if (candidate.reclaim) taken_[candidate.entry->queue] += goes ? asked : -asked;
+}
+
+std::vector<int> VictimCandidate::LargerKeeps(int most) const {
+  std::vector<int> keeps;
+  for (int size = keep + unit; size <= std::min(most, extras_from); size += unit) {
+    keeps.push_back(size);
+  }
+  for (const int size : entry->job.larger_sizes) {
+    if (size > keep && size < std::min(most, workers)) keeps.push_back(size);
+  }
+  if (most >= workers && workers > extras_from && workers > keep) keeps.push_back(workers);
+  return keeps;
+}
+
+void VictimTrial::YieldExtras() {
+  for (VictimCandidate& candidate : candidates_) {
+    if (candidate.keep > candidate.extras_from) SetKeep(candidate, candidate.extras_from);
+  }
 }
 
 void VictimTrial::ShrinkAll() {
+  YieldExtras();
   for (const bool reclaim : {false, true}) {
     for (VictimCandidate& candidate : candidates_) {
       if (candidate.reclaim != reclaim) continue;
@@ -205,6 +246,7 @@ bool VictimTrial::RespectsNominalQuota() const {
 }
 
 bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
+  if (candidate.keep > candidate.extras_from) return true;
   return !candidate.reclaim || use().MayReclaim(queue_, need_, lacking_, candidate.entry->queue);
 }
 
@@ -235,7 +277,8 @@ bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const J
     if (entry->job.ns != newcomer.job.ns) continue;
     const bool may =
         state.ProtectedUntil(*entry) <= now && MayPreempt(now, state, newcomer, *entry);
-    room.Leave(*entry, may ? entry->job.workers() : entry->job.leaving);
+    room.Leave(*entry, may ? entry->job.workers()
+                           : std::max(entry->job.leaving, entry->job.extra_workers()));
   }
   return !room.ShortOf(newcomer.job.request.min).of_namespace;
 }

@@ -24,10 +24,16 @@ struct VictimCandidate {
   double stop_cost = 0;
   double shrink_cost = 0;
   int workers = 0;
-  int min = 0;             // it cannot be shrunk below this; workers, if it is not elastic
+  int min = 0;  // it cannot be shrunk below this; workers, if it is not elastic
+  // Workers from this index on are beyond the size that it asks for: it yields them to any job.
+  int extras_from = 0;
+  bool stoppable = true;   // false: it gives up nothing else
   int unit = 1;            // it shrinks by multiples of so many workers
   std::vector<int> nodes;  // by worker; -1: unknown
   int keep = 0;            // workers left in the trial
+
+  // Returns the sizes above `keep`, up to `most`, that the job may have, ascending.
+  std::vector<int> LargerKeeps(int most) const;
 };
 
 // A trial in which some jobs are shrunk or stopped: changed and undone job by job. Starts from the
@@ -46,7 +52,10 @@ class VictimTrial {
 
   // Leaves the job `keep` workers.
   void SetKeep(VictimCandidate& candidate, int keep);
-  // Shrinks elastic jobs as far as they may be, those of the newcomer's own queue first.
+  // Has all jobs yield the workers beyond the size that they ask for.
+  void YieldExtras();
+  // The same, and shrinks elastic jobs as far as they may be, those of the newcomer's own queue
+  // first.
   void ShrinkAll();
   // Returns true if workers may be taken from the job at all, as the trial stands.
   bool MayTake(const VictimCandidate& candidate) const;
@@ -69,6 +78,9 @@ class VictimTrial {
   void PriceFollowUps(absl::Time now, const QueueBook::State& state);
   void Collect(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                const JobEntry& newcomer, const VictimOptions& options);
+  // Adds the jobs that may not be taken from and have workers beyond the size that they ask for.
+  void CollectYielding(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
+                       const VictimOptions& options);
 
   GangTrial gang_;
   QueueRoom room_;
@@ -78,7 +90,7 @@ class VictimTrial {
   QuotaNeed lacking_;  // the part of it that was lacking at first
   std::vector<VictimCandidate> candidates_;
   bool own_first_ = false;
-  std::map<int, int> taken_;  // workers taken, by borrowing queue
+  std::map<int, int> taken_;  // workers taken, but not yielded, by borrowing queue
 };
 
 // Returns when the first job whose place the newcomer might take has run its queue's min_runtime;

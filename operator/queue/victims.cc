@@ -42,6 +42,8 @@ class VictimSearch {
   int Count() { return static_cast<int>(trial_.candidates().size()); }
 
   void GiveBackShrunk();
+  // Gives back to the job as many workers as leave the newcomer its place, up to `most`.
+  void GiveBack(VictimCandidate& candidate, int most);
   bool ChooseStops(VictimPlan& plan);
   // Stop() returns false if the job may not be taken from.
   bool Stop(int index);
@@ -78,6 +80,7 @@ class VictimSearch {
 };
 
 // Gives back to each job as many workers as leave the newcomer its place, the dearest job first.
+// Workers beyond the size that a job asks for are given back last, because they are to go first.
 void VictimSearch::GiveBackShrunk() {
   std::vector<int> order;
   for (int i = 0; i < Count(); ++i) {
@@ -85,22 +88,29 @@ void VictimSearch::GiveBackShrunk() {
   }
   std::stable_sort(order.begin(), order.end(),
                    [this](int a, int b) { return At(a).shrink_cost > At(b).shrink_cost; });
+  for (int i : order) GiveBack(At(i), At(i).extras_from);
   for (int i : order) {
-    VictimCandidate& candidate = At(i);
-    const int kept = candidate.keep;
-    int fits = 0;
-    int too_many = (candidate.workers - kept) / candidate.unit + 1;
-    while (too_many - fits > 1) {
-      const int middle = (fits + too_many) / 2;
-      trial_.SetKeep(candidate, kept + middle * candidate.unit);
-      (trial_.Fits() ? fits : too_many) = middle;
-    }
-    trial_.SetKeep(candidate, kept + fits * candidate.unit);
+    if (At(i).keep >= At(i).extras_from) GiveBack(At(i), At(i).workers);
   }
 }
 
+void VictimSearch::GiveBack(VictimCandidate& candidate, int most) {
+  const int kept = candidate.keep;
+  const std::vector<int> keeps = candidate.LargerKeeps(most);
+  size_t fit = 0;  // that many of them fit
+  size_t too_many = keeps.size() + 1;
+  while (too_many - fit > 1) {
+    const size_t middle = (fit + too_many) / 2;
+    trial_.SetKeep(candidate, keeps[middle - 1]);
+    (trial_.Fits() ? fit : too_many) = middle;
+  }
+  trial_.SetKeep(candidate, fit == 0 ? kept : keeps[fit - 1]);
+}
+
 bool VictimSearch::Stop(int index) {
-  if (At(index).keep == 0 || banned_.contains(index) || !trial_.MayTake(At(index))) return false;
+  if (At(index).keep == 0 || !At(index).stoppable || banned_.contains(index) ||
+      !trial_.MayTake(At(index)))
+    return false;
   trial_.SetKeep(At(index), 0);
   ++tries_;
   return true;
@@ -329,7 +339,8 @@ VictimPlan VictimSearch::PlanOf(double bound, bool exact) {
   for (const VictimCandidate& candidate : trial_.candidates()) {
     if (candidate.keep == candidate.workers) continue;
     const double cost = candidate.keep == 0 ? candidate.stop_cost : candidate.shrink_cost;
-    plan.victims.push_back({candidate.entry, candidate.keep, candidate.reclaim, cost});
+    const bool yields = candidate.keep >= candidate.extras_from;
+    plan.victims.push_back({candidate.entry, candidate.keep, candidate.reclaim, cost, yields});
     plan.cost += cost;
   }
   return plan;
@@ -349,7 +360,8 @@ std::optional<VictimPlan> VictimSearch::Run() {
 }
 
 std::optional<VictimPlan> VictimSearch::ByRoom() {
-  trial_.ShrinkAll();
+  trial_.YieldExtras();
+  if (!trial_.Fits()) trial_.ShrinkAll();
   VictimPlan stops;
   if (!trial_.Fits() && !ChooseStops(stops)) return std::nullopt;
   GiveBackShrunk();

@@ -17,6 +17,7 @@ struct Victim {
   int keep = 0;          // workers that stay; 0: the gang is stopped
   bool reclaim = false;  // from a borrower; otherwise by priority
   double cost = 0;       // GPU-seconds
+  bool yields = false;   // only workers beyond the size that it asks for go
 };
 
 // The victims that make room for a newcomer.
@@ -54,9 +55,10 @@ double CostOfShrinking(const QueuedJob& job, const VictimOptions& options);
 // Finds victims that make room for `newcomer`, in its quota and on nodes; nothing when no set does.
 // Jobs of borrowing queues of its cohort go, while they borrow, if it stays within its nominal
 // quota and its queue's policy lets it; jobs of lower priority in its own queue, likewise. Elastic
-// jobs are shrunk before any job is stopped. Every victim is needed, and every worker that goes:
-// without it the newcomer does not fit. The set has the least cost that was found, never above that
-// of the cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
+// jobs are shrunk before any job is stopped, and before that, any job yields the workers that it
+// has beyond the size that it asks for. Every victim is needed, and every worker that goes: without
+// it the newcomer does not fit. The set has the least cost that was found, never above that of the
+// cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
 // O(victims log victims) on top of O(nodes) for each domain that could be the cheapest. The gate
 // has the last word on a newcomer with inter-pod constraints (victim_rules.h).
 std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,

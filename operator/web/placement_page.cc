@@ -15,6 +15,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/gang.h"
 #include "operator/core/plan.h"
+#include "operator/core/size_reason.h"
 #include "operator/objects/object_records.h"
 #include "operator/placement/filter/refusal.h"
 #include "operator/queue/decision.h"
@@ -186,6 +187,17 @@ void TellForecast(const Scheduler::Forecast& forecast, Json& page) {
   if (forecast.queue.start.workers > 0) TellPlace(forecast.queue.start.placement, page);
 }
 
+// Tells how many workers the job is to have, and why.
+void TellSize(const TrainingJob& job, Json& page) {
+  v1alpha1::TrainingJobSpec spec = job.spec;
+  Default(spec);
+  const SizeReason size = ExplainSize(spec, job.status);
+  if (size.reason.empty()) return;
+  page["size"] = {{"workers", size.workers}, {"reason", size.reason}, {"sentence", size.sentence}};
+  const std::string resize = DescribeResize(job.status);
+  if (!resize.empty()) page["size"]["resized"] = resize;
+}
+
 }  // namespace
 
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key) {
@@ -194,6 +206,7 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
   const GangReport report = deps.scheduler.Explain(*job);
   Json json = ToJson(report);
   json["job"] = kube::ToString(key);
+  TellSize(*job, json);
   if (report.decision > 0) json["decision"] = report.decision;
   if (report.start) json["start"] = ToJson(*report.start, report.now);
   return json;

@@ -158,13 +158,13 @@ metadata: {name: )",
       job.name, ", namespace: ", cluster_->name_space(), R"(}
 spec:
   workers: {count: )",
-      job.workers, R"(}
+      job.workers, job.elastic_size, R"(}
   trainer:
     model: {preset: gpt2-nano}
     data: {uri: /data/text.txt, tokenizer: {kind: Byte}}
     train: {steps: )",
-      job.steps,
-      R"(, globalBatch: 12, microBatch: 2, sequence: 64, seed: 7, deterministic: true}
+      job.steps, ", globalBatch: ", job.global_batch,
+      R"(, microBatch: 2, sequence: 64, seed: 7, deterministic: true}
 )",
       job.trainer, "  checkpoint: {uri: /checkpoints/", job.name,
       ", interval: {mode: Steps, steps: ", job.save_every, "}}\n", job.spec, R"(

@@ -22,6 +22,8 @@ struct TrainerJob {
   int workers = 3;
   int steps = 20;
   int save_every = 10;
+  int global_batch = 12;     // of micro-batches of two sequences
+  std::string elastic_size;  // more fields of spec.workers, as flow YAML after a comma: ", max: 4"
   // The source of the volume that is mounted at /checkpoints; the job's folder is NAME in it.
   std::string volume = "persistentVolumeClaim: {claimName: checkpoints}";
   std::string trainer;    // more lines of spec.trainer, each indented by four spaces

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
@@ -190,6 +191,19 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhereAJobRunsOrWhyItWaits) {
   EXPECT_EQ((*json)["job"], "default/wide");
   EXPECT_EQ((*json)["reason"], "Insufficient");
   EXPECT_EQ((*json)["fitsNow"], 2);
+}
+
+TEST_F(PlacementCommandsTest, ExplainSaysWhyAJobHasItsSize) {
+  world_.CreateJob(absl::StrReplaceAll(Manifest("gpt", 2, R"({"require": "leaf"})"),
+                                       {{R"("gpus": 8)", R"("gpus": 8, "max": 4)"}}));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
+  EXPECT_THAT(Muster({"explain", "gpt", "--server", server_}).out,
+              HasSubstr("\n  size 2, Fixed: it has workers.count workers; elastic.policy is Fixed, "
+                        "so it does not grow by itself\n"));
+  const auto json = ParseJson(Muster({"explain", "gpt", "--json", "--server", server_}).out);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ((*json)["size"]["workers"], 2);
+  EXPECT_EQ((*json)["size"]["reason"], "Fixed");
 }
 
 TEST_F(PlacementCommandsTest, ExplainSaysWhenAJobStarts) {

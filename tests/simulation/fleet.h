@@ -85,6 +85,9 @@ class Fleet {
   // The largest number of the job's agents that are running in the same round.
   int Training(const std::string& job_uid) const;
   int64_t steps_done() const { return steps_done_; }
+  // Has rank 0 of each job say that it trained so many tokens since its last report, of a second
+  // ago. By default it does not say, and no speed is known.
+  void SetTokensPerReport(int64_t tokens) { tokens_per_report_ = tokens; }
   // Deleted pods take a random time up to this long to go.
   void SetGrace(absl::Duration most) { grace_ = most; }
 
@@ -118,6 +121,7 @@ class Fleet {
   std::map<std::string, std::vector<v1alpha1::CheckpointRef>> checkpoints_;  // by job UID
   std::map<std::string, int64_t> total_steps_;
   int64_t steps_done_ = 0;
+  int64_t tokens_per_report_ = 0;
   // Streams that agents have left and whose end the operator process has not noticed yet.
   struct LeftStream {
     int host;

@@ -181,6 +181,10 @@ void Fleet::Report(SimWorker& worker) {
     *step.mutable_version() = agent.ranks.front().position.applied();
     step.set_applied(true);
     step.set_loss(1.0);
+    if (tokens_per_report_ > 0) {
+      step.set_tokens(tokens_per_report_);
+      step.set_finished_at_us(absl::ToUnixMicros(clock_.Wall()));
+    }
   } else {
     *message.mutable_heartbeat()->mutable_round() = ToProto(agent.round);
   }

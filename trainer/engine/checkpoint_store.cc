@@ -301,9 +301,11 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointW
   MUSTER_RETURN_IF_ERROR(writer_.WaitIdle(absl::InfiniteFuture()));
   is_first_ = writer.rank == 0;
   MUSTER_RETURN_IF_ERROR(writer_.Begin(snapshot));
-  // Memory of state that rests elsewhere comes and goes within a step.
+  // Memory of state that rests elsewhere comes and goes within a step, and a device is read in the
+  // order of its own work.
   const OffloadOptions& offload = state.options().offload;
-  if (!state.announces_changes() || offload.optimizer || offload.weights) writer_.FinishCopy();
+  const bool deferred = state.announces_changes() && state.options().device.is_cpu();
+  if (!deferred || offload.optimizer || offload.weights) writer_.FinishCopy();
   return absl::OkStatus();
 }
 

@@ -17,6 +17,8 @@ std::string MayBeAsked(const Decision& order, const QueuedJob& victim, const Que
       return absl::StrCat("queue \"", QueueBook::State::QueueOf(victim), "\" borrows");
     case ScheduleReason::kPriority:
       return absl::StrCat("priority ", victim.priority, " is below ", newcomer.priority);
+    case ScheduleReason::kYielded:
+      return absl::StrCat("it has ", victim.extra_workers(), " workers more than it asks for");
     default:
       return "it has a place elsewhere";
   }

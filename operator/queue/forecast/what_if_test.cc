@@ -68,6 +68,24 @@ TEST(WhatIf, NamesTheVictimsAndWhatTheyCost) {
   EXPECT_EQ(world.book.Find("low")->leaving, 0) << "asking changes nothing";
 }
 
+TEST(WhatIf, AJobYieldsWorkersBeyondThoseThatItAsksFor) {
+  World world(Racks(1, 4), {Queue("a", "", 32)});
+  QueuedJob grows = Job("grows", "a", 2);
+  grows.larger_sizes = {3, 4};
+  world.Submit(grows);
+  world.Cycle();
+  world.now = At(10);
+  world.Cycle();
+  ASSERT_EQ(world.Workers("grows"), 4);
+  const WhatIfAnswer answer = Ask(world, Job("next", "a", 1, 8, 0, 10));
+  ASSERT_EQ(answer.victims.size(), 1u);
+  EXPECT_EQ(answer.victims[0].reason, ScheduleReason::kYielded);
+  EXPECT_EQ(answer.victims[0].keep, 3);
+  EXPECT_EQ(answer.victims[0].why,
+            "it has 2 workers more than it asks for; without it there are nodes for 0 of 1 "
+            "workers");
+}
+
 TEST(WhatIf, ABorrowerIsShrunkForTheNominalQuota) {
   World world(Racks(1, 4), {Queue("a", "c", 16), Queue("b", "c", 16)});
   QueuedJob elastic = Job("elastic", "b", 4);

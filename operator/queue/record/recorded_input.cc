@@ -160,6 +160,7 @@ void Put(const QueuedJob& job, pb::RecordedJob* into) {
   if (job.ran != absl::ZeroDuration()) *into->mutable_ran() = ToExact(job.ran);
   into->set_leaves_for(job.leaves_for);
   into->set_fits_nowhere(job.fits_nowhere);
+  into->mutable_larger_sizes()->Add(job.larger_sizes.begin(), job.larger_sizes.end());
 }
 
 absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
@@ -182,6 +183,7 @@ absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
   if (from.has_ran()) job.ran = FromExact(from.ran());
   job.leaves_for = from.leaves_for();
   job.fits_nowhere = from.fits_nowhere();
+  job.larger_sizes.assign(from.larger_sizes().begin(), from.larger_sizes().end());
   if (job.leaving < 0 || job.leaving > job.workers()) {
     return absl::DataLossError(absl::StrCat("more workers of job ", job.uid, " leave than it has"));
   }

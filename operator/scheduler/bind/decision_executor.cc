@@ -95,7 +95,8 @@ void DecisionExecutor::Grow(const Decision& decision, const QueueJobState& stand
     return world_.book.Entitle(uid, decision.workers, world_.clock.Wall());
   }
   world_.book.Entitle(uid, standing.entitled, world_.clock.Wall());
-  if (standing.limit) Order(decision, standing);
+  // The job is told once; its pods take a while to appear.
+  if (standing.limit && *standing.limit < decision.workers) Order(decision, standing);
 }
 
 void DecisionExecutor::GrowAsked(const Decision& decision, const QueueJobState& standing) {

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "operator/core/spec_values.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/decision.h"
 #include "operator/scheduler/gang/gang_placer.h"
@@ -63,7 +64,10 @@ void WorkerReplacer::ReportPendingGrowth() {
   for (const std::string& uid : RunningWithoutNodes()) {
     const QueueJobState* standing = world_.book.Find(uid);
     const Gang& gang = world_.model.gangs().at(uid);
-    if (gang.unbound.begin()->first.first < standing->entitled || gang.bound.empty()) continue;
+    const int first = gang.unbound.begin()->first.first;
+    if (first < standing->entitled || gang.bound.empty()) continue;
+    // No node is to be added for workers beyond workers.count.
+    if (first >= WorkerCount(standing->spec)) continue;
     Look& look = looks_[uid];
     if (look.IsOf(world_.model, gang, *standing)) continue;
     look = LookAt(gang, *standing);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operator/core/conditions.h"
+#include "operator/core/growth_sizes.h"
 #include "operator/core/spec_values.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/quota_amounts.h"
@@ -65,10 +66,14 @@ QueuedJob OfGang(const QueueJobState& standing, const Gang& gang) {
 
 }  // namespace
 
-std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrder>& pending) {
+std::optional<int> LimitOf(const QueueJobState& standing,
+                           const std::optional<QueueOrder>& pending) {
   if (pending) return pending->workers;
-  const v1alpha1::PreemptionStatus& told = job.status.preemption();
-  return told.has_workers() ? std::optional<int>(told.workers()) : std::nullopt;
+  const v1alpha1::TrainingJobStatus& status = standing.job->status;
+  if (status.preemption().has_workers()) return status.preemption().workers();
+  if (standing.larger_sizes.empty()) return std::nullopt;
+  return std::max(WorkerCount(standing.spec),
+                  LargestUpTo(standing.larger_sizes, status.elastic().workers()));
 }
 
 bool IsNotQueued(const QueueJobState& standing) {
@@ -78,7 +83,8 @@ bool IsNotQueued(const QueueJobState& standing) {
 
 int WantedWorkers(const QueueJobState& standing) {
   const int count = WorkerCount(standing.spec);
-  return standing.limit.value_or(0) > 0 ? std::min(count, *standing.limit) : count;
+  const int most = standing.larger_sizes.empty() ? count : standing.larger_sizes.back();
+  return standing.limit.value_or(0) > 0 ? std::min(most, *standing.limit) : count;
 }
 
 int OpenWorkers(const QueueJobState& standing, int workers) {
@@ -121,6 +127,7 @@ QueuedJob MakeRunning(const QueueJobState& standing, const Gang* gang,
   }
   queued.request.max = std::max(WorkerCount(standing.spec), 1);
   queued.request.min = std::min(MinWorkers(standing.spec), queued.request.max);
+  queued.larger_sizes = standing.offered_sizes;
   queued.started = standing.started;
   queued.ends = EndOf(standing);
   queued.checkpointed = CheckpointOf(standing);

@@ -31,6 +31,8 @@ struct QueueJobState {
   // The spec with its defaults, reduced to what queues need: workers, topology, queue, priority
   // class, deadline, suspend, managedBy; not the program.
   v1alpha1::TrainingJobSpec spec;
+  std::vector<int> larger_sizes;   // LargerSizes() of the whole spec
+  std::vector<int> offered_sizes;  // those of them that the queue may give it now
   State state = State::kOut;
   // Number of workers that are its own, with nodes or being replaced: indices 0 to entitled - 1.
   int entitled = 0;
@@ -51,13 +53,14 @@ struct QueueJobState {
 };
 
 // Returns the limit that the job's queue has set, by the status or by `pending`, yet to be written.
-std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrder>& pending);
+// A job that grows by itself always has one: workers.count, or the larger size that it was given.
+std::optional<int> LimitOf(const QueueJobState& standing, const std::optional<QueueOrder>& pending);
 
 // Returns true if no worker is to run: the job has ended, is suspended, deleted, or managed by
 // another.
 bool IsNotQueued(const QueueJobState& standing);
 
-// Returns how many workers the job is to have: workers.count, or fewer while its queue limits it.
+// Returns how many workers the job is to have: workers.count, or what its queue limits it to.
 int WantedWorkers(const QueueJobState& standing);
 
 // Returns how many of the first `workers` workers need pods: those whose commands have not ended.

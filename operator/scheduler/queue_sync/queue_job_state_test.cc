@@ -1,7 +1,9 @@
 #include "operator/scheduler/queue_sync/queue_job_state.h"
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -68,6 +70,26 @@ TEST(QueueJobStateTest, AGangIsWholeWithoutThoseWhoseCommandsEnded) {
   EXPECT_TRUE(IsWhole(standing, GangOf(2)));
   EXPECT_EQ(OpenWorkers(standing, 2), 2);
   EXPECT_EQ(OpenWorkers(standing, 10), 8);
+}
+
+TEST(QueueJobStateTest, AJobThatGrowsIsLimitedToTheSizeThatItWasGiven) {
+  TrainingJob job = OldJob();
+  QueueJobState standing = StandingOf(job);
+  standing.spec.mutable_workers()->set_count(2);
+  EXPECT_EQ(LimitOf(standing, std::nullopt), std::nullopt) << "a job of a fixed size has none";
+  standing.larger_sizes = {4, 6};
+  EXPECT_EQ(LimitOf(standing, std::nullopt), 2);
+  job.status.mutable_elastic()->set_workers(5);
+  standing.job = std::make_shared<const TrainingJob>(job);
+  EXPECT_EQ(LimitOf(standing, std::nullopt), 4) << "five is no size of its layout any more";
+  QueueOrder order;
+  order.workers = 6;
+  standing.limit = LimitOf(standing, order);
+  EXPECT_EQ(standing.limit, 6) << "an order that is yet to be written";
+  EXPECT_EQ(WantedWorkers(standing), 6);
+  job.status.mutable_preemption()->set_workers(1);
+  standing.job = std::make_shared<const TrainingJob>(job);
+  EXPECT_EQ(LimitOf(standing, std::nullopt), 1) << "its queue has taken workers";
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "operator/api/defaults.h"
 #include "operator/core/conditions.h"
+#include "operator/core/growth_sizes.h"
 #include "operator/core/index_ranges.h"
+#include "operator/core/spec_values.h"
 
 namespace muster::control {
 namespace {
@@ -113,6 +116,11 @@ void QueueSync::Read(QueueJobState& standing, const JobCache::Object& job) const
   if (spec.has_managed_by()) standing.spec.set_managed_by(spec.managed_by());
   standing.spec.set_suspend(spec.suspend());
   Default(standing.spec);
+  standing.larger_sizes.clear();
+  if (!GrowsByItself(spec)) return;
+  v1alpha1::TrainingJobSpec whole = spec;
+  Default(whole);
+  standing.larger_sizes = LargerSizes(whole);
 }
 
 void QueueSync::Put(absl::Time now, QueueJobState& standing, QueuedJob job) {
@@ -133,10 +141,11 @@ void QueueSync::Put(absl::Time now, QueueJobState& standing, QueuedJob job) {
   const bool same = known != nullptr && job.running() && !recounted && known->nodes == job.nodes &&
                     known->leaving == job.leaving && known->queue == job.queue &&
                     known->priority == job.priority && known->request.max == job.request.max &&
-                    known->request.min == job.request.min;
+                    known->request.min == job.request.min &&
+                    known->larger_sizes == job.larger_sizes;
   if (same) {
     // Its pods changed, perhaps those that it would grow by.
-    changed_ = changed_ || job.workers() < job.request.max;
+    changed_ = changed_ || job.workers() < job.request.max || !job.larger_sizes.empty();
     return book_.Progress(job.uid, job.checkpointed, job.ends);
   }
   book_.Upsert(now, std::move(job));
@@ -166,7 +175,9 @@ void QueueSync::Leave(absl::Time now, const std::string& uid, QueueJobState& sta
 bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState& standing) const {
   const JobCache::Object& job = standing.job;
   const std::optional<int> limit =
-      job == nullptr ? std::nullopt : LimitOf(*job, world_.verdicts.PendingOrder(*job));
+      job == nullptr ? std::nullopt : LimitOf(standing, world_.verdicts.PendingOrder(*job));
+  std::vector<int> offered;
+  if (job != nullptr) offered = OfferedSizes(standing.larger_sizes, job->status);
   const uint64_t version = gang == nullptr ? 0 : gang->version;
   const int64_t generation = job == nullptr ? -1 : job->generation;
   const size_t holders = world_.holders.Of(uid).size();
@@ -178,9 +189,11 @@ bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState&
   const bool same = !standing.stale && standing.gang_version == version &&
                     standing.generation == generation && standing.limit == limit &&
                     standing.active_seconds == active_seconds && standing.ended == ended &&
-                    standing.holders == holders && !IsNotQueued(standing);
+                    standing.holders == holders && standing.offered_sizes == offered &&
+                    !IsNotQueued(standing);
   standing.active_seconds = active_seconds;
   standing.ended = std::move(ended);
+  standing.offered_sizes = std::move(offered);
   standing.gang_version = version;
   standing.generation = generation;
   standing.limit = limit;

@@ -1,0 +1,24 @@
+#ifndef MUSTER_OPERATOR_CORE_GROW_H_
+#define MUSTER_OPERATOR_CORE_GROW_H_
+
+#include "operator/core/draft.h"
+#include "operator/core/view.h"
+
+namespace muster::control {
+
+// Takes from an order of the queue how many workers beyond workers.count the job may have, and
+// snoozes its growth if that is fewer than before.
+void TakeGrowth(Draft& draft, const QueueOrder& order);
+
+// Policy: a job with elastic.policy Grow says in status.elastic which sizes beyond its own it would
+// take (growth_policy.h); its queue answers with an order when there is capacity. Workers beyond
+// workers.count that are lost, leave, or do not come in time are given up, not replaced: they must
+// not be placed before another job that waits. Afterwards the job does not grow for a while.
+void GrowIntoFreeCapacity(Draft& draft);
+
+// Does not let the job grow before its snooze is over; called when its size has changed.
+void SnoozeGrowth(Draft& draft);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_GROW_H_

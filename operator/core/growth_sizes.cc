@@ -1,0 +1,59 @@
+#include "operator/core/growth_sizes.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "operator/core/spec_values.h"
+#include "planner/layout.h"
+
+namespace muster::control {
+
+using v1alpha1::TrainingJobSpec;
+using v1alpha1::TrainingJobStatus;
+
+int MicroBatchesOfBusiestRank(const TrainingJobSpec& spec, int workers) {
+  const v1alpha1::TrainSpec& train = spec.trainer().train();
+  const int64_t all = train.global_batch() / std::max(1, train.micro_batch());
+  const int64_t ranks = int64_t{std::max(1, workers)} * planner::RanksOf(spec.workers());
+  return static_cast<int>(std::max<int64_t>(1, (all + ranks - 1) / ranks));
+}
+
+std::vector<int> LargerSizes(const TrainingJobSpec& spec) {
+  std::vector<int> sizes;
+  const int ranks = planner::RanksOf(spec.workers());
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  const int shard = parallelism.has_shard() ? std::max(1, parallelism.shard()) : 1;
+  const bool has_slices = spec.topology().slices_size() > 0;
+  const int slice = has_slices ? std::max(1, spec.topology().slices(0).workers()) : 1;
+  int shortest = MicroBatchesOfBusiestRank(spec, WorkerCount(spec));
+  for (int size = WorkerCount(spec) + 1; size <= MaxWorkers(spec); ++size) {
+    if (int64_t{size} * ranks % shard != 0 || size % slice != 0) continue;
+    const int micro_batches = MicroBatchesOfBusiestRank(spec, size);
+    if (micro_batches >= shortest) continue;
+    shortest = micro_batches;
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+int LargestUpTo(const std::vector<int>& sizes, int size) {
+  const auto above = std::upper_bound(sizes.begin(), sizes.end(), size);
+  return above == sizes.begin() ? 0 : *(above - 1);
+}
+
+int GrantedSize(const TrainingJobSpec& spec, const TrainingJobStatus& status) {
+  const int granted = status.elastic().workers();
+  return granted == 0 ? 0 : LargestUpTo(LargerSizes(spec), granted);
+}
+
+std::vector<int> OfferedSizes(const std::vector<int>& larger, const TrainingJobStatus& status) {
+  const v1alpha1::ElasticStatus& elastic = status.elastic();
+  std::vector<int> offered;
+  for (const int size : larger) {
+    const bool wanted = size >= elastic.least() && size <= elastic.wanted();
+    if (wanted || size <= elastic.workers()) offered.push_back(size);
+  }
+  return offered;
+}
+
+}  // namespace muster::control

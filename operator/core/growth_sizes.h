@@ -1,0 +1,34 @@
+#ifndef MUSTER_OPERATOR_CORE_GROWTH_SIZES_H_
+#define MUSTER_OPERATOR_CORE_GROWTH_SIZES_H_
+
+#include <vector>
+
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+// The numbers of workers beyond workers.count that a job may have. Pure. Specs are defaulted.
+namespace muster::control {
+
+// Returns the numbers above workers.count, up to workers.max, that a job with elastic.policy Grow
+// may have, ascending: parallelism.shard divides their ranks, topology.slices their workers, and
+// each shortens a step. Empty for every other job.
+std::vector<int> LargerSizes(const v1alpha1::TrainingJobSpec& spec);
+
+// Returns the number of micro-batches of the rank that has the most, which is how long a step takes
+// in units of one micro-batch; at least 1.
+int MicroBatchesOfBusiestRank(const v1alpha1::TrainingJobSpec& spec, int workers);
+
+// Returns the largest of `sizes` that is at most `size`; 0 if there is none.
+int LargestUpTo(const std::vector<int>& sizes, int size);
+
+// Returns the number of workers beyond workers.count that the job's queue has given it, as a size
+// that the spec still allows; 0 if it has no more than workers.count.
+int GrantedSize(const v1alpha1::TrainingJobSpec& spec, const v1alpha1::TrainingJobStatus& status);
+
+// Returns those of `larger`, the job's LargerSizes(), that it may shrink to or wants to grow to:
+// up to the granted one, and those that status.elastic says are worth it.
+std::vector<int> OfferedSizes(const std::vector<int>& larger,
+                              const v1alpha1::TrainingJobStatus& status);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_GROWTH_SIZES_H_

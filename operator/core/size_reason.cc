@@ -1,0 +1,56 @@
+#include "operator/core/size_reason.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "operator/core/conditions.h"
+#include "operator/core/growth_sizes.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+std::string HaveWorkers(int workers, int count) {
+  if (workers == count) return "it has workers.count workers";
+  const char* than = workers > count ? " more than workers.count" : " fewer than workers.count";
+  return absl::StrCat("it has ", std::abs(workers - count), than);
+}
+
+}  // namespace
+
+SizeReason ExplainSize(const v1alpha1::TrainingJobSpec& spec,
+                       const v1alpha1::TrainingJobStatus& status) {
+  const int count = WorkerCount(spec);
+  const v1alpha1::PreemptionStatus& order = status.preemption();
+  SizeReason size;
+  size.workers = std::max(count, GrantedSize(spec, status));
+  if (IsFinished(status) || spec.suspend()) return size;
+  if (order.has_workers()) {
+    size.workers = std::min(count, order.workers());
+    size.reason = order.reason();
+    size.sentence = absl::StrCat("its queue has taken workers: the job ", order.message());
+    return size;
+  }
+  const std::string have = HaveWorkers(size.workers, count);
+  if (!GrowsByItself(spec)) {
+    if (spec.workers().max() <= count) return size;
+    size.reason = "Fixed";
+    size.sentence = absl::StrCat(have, "; elastic.policy is Fixed, so it does not grow by itself");
+    return size;
+  }
+  size.reason = status.elastic().reason();
+  size.sentence = absl::StrCat(have, "; why not more: ", status.elastic().message());
+  return size;
+}
+
+std::string DescribeResize(const v1alpha1::TrainingJobStatus& status) {
+  const v1alpha1::ResizeStatus& resize = status.resize();
+  if (!resize.has_round()) return "";
+  return absl::StrFormat("from %d to %d workers in round %d, with a pause of %.3g s: %s",
+                         resize.from(), resize.to(), resize.round(), resize.pause_seconds(),
+                         resize.message());
+}
+
+}  // namespace muster::control

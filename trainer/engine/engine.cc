@@ -50,7 +50,12 @@ int64_t AllChunks(const std::vector<Unit>& units) {
 
 Engine::Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
                const std::atomic<bool>& interrupt)
-    : state_(state), feed_(feed), timer_(timer), interrupt_(interrupt), runner_(state.model()) {}
+    : state_(state),
+      feed_(feed),
+      timer_(timer),
+      interrupt_(interrupt),
+      runner_(state.model()),
+      casts_(c10::make_intrusive<WeightCasts>()) {}
 
 absl::Status Engine::BeginAlone(const RoundGroups& groups) {
   MUSTER_RETURN_IF_ERROR(state_.commit().StartAlone({}, {}, /*attempt=*/1));
@@ -103,6 +108,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
 
 void Engine::EndRound() {
   runner_.Begin({});
+  casts_->ForgetAll();
   reducer_.reset();
   values_.reset();
   ReleaseUnits();
@@ -141,6 +147,7 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
       .seed = options.seed,
       .training = training,
       .compute_type = options.types.compute,
+      .casts = casts_,
       .mesh = ShapeOf(groups_).CoordinatesOf(communicator_->rank()),
       .axes = groups_.axes,
   };
@@ -159,6 +166,8 @@ absl::Status Engine::LoadStep(int64_t step) {
     MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
     contexts.push_back(std::move(context));
   }
+  // A step that broke off has left some, and state may have been loaded since.
+  casts_->ForgetAll();
   runner_.Begin(std::move(contexts));
   reducer_->Begin();
   return absl::OkStatus();
@@ -203,9 +212,12 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
     }
     case TaskKind::kRelease: {
       const PhaseScope communication(timer_, Phase::kCommunication);
+      casts_->Forget(state_.units()[static_cast<size_t>(task.unit)].parameters());
       return values_->Release(task.unit);
     }
     case TaskKind::kVote:
+      // The update changes the values, and a round that ends here begins with others.
+      casts_->ForgetAll();
       MUSTER_RETURN_IF_ERROR(FinishReduce());
       MUSTER_RETURN_IF_ERROR(state_.Seal());
       return Vote(requests, outcome);
@@ -341,6 +353,7 @@ absl::Status Engine::ComputeGradients() {
   MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
   for (const Task& task : table_) {
     if (task.kind == TaskKind::kVote) {
+      casts_->ForgetAll();
       MUSTER_RETURN_IF_ERROR(FinishReduce());
       return GatherGradients();
     }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "c10/util/intrusive_ptr.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/data/batch_feed.h"
@@ -18,6 +19,7 @@
 #include "trainer/engine/task_table.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/engine/unit_values.h"
+#include "trainer/model/weight_casts.h"
 #include "trainer/parallel/sum_tree.h"
 
 namespace muster::trainer {
@@ -98,7 +100,8 @@ class Engine {
   TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;
 
-  at::Tensor positions_;  // of every context
+  at::Tensor positions_;                   // of every context
+  c10::intrusive_ptr<WeightCasts> casts_;  // of the values that units have now
 
   // State of the current step.
   std::vector<double> valid_tokens_;  // by micro-batch of this rank

@@ -38,6 +38,7 @@ absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
   // Each batch has a place of its own, filled by one rank, so the sum does not depend on the world
   // size.
   const PhaseScope compute(timer_, Phase::kOther);
+  casts_->ForgetAll();
   std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
   for (int first = 0; first < batches; first += communicator_->size()) {
     const int b = first + communicator_->rank();
@@ -52,6 +53,7 @@ absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
     MUSTER_RETURN_IF_ERROR(Evaluate(std::move(contexts)));
     if (b < batches) message[2 * b] = runner_.loss(0);
   }
+  casts_->ForgetAll();
   at::Tensor tensor = ToTensor(message);
   MUSTER_RETURN_IF_ERROR(communicator_->AllReduce(tensor, ReduceOp::kSum, "validation")->Wait());
   std::vector<double> losses;

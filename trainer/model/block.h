@@ -9,9 +9,11 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
+#include "c10/util/intrusive_ptr.h"
 #include "trainer/comm/axis_groups.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/model/parameter.h"
+#include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
 
@@ -30,6 +32,8 @@ struct MicroBatchContext {
   bool training = true;  // dropout on
   // The type of matrix products; parameters and residual stream keep the type of the parameters.
   c10::ScalarType compute_type = c10::ScalarType::Float;
+  // Where blocks find weights in compute_type; null: each use of a weight casts it.
+  c10::intrusive_ptr<WeightCasts> casts;
   MeshCoordinates mesh;
   AxisGroups axes;
 };

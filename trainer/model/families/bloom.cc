@@ -68,20 +68,19 @@ class BloomLayer final : public LayeredBlock {
               RowParallel(WithBias(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const auto type = context.compute_type;
     at::Tensor x = inputs[0];
     const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
     // Each head's query, key and value lie together, unlike GPT-2's.
-    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), type)
+    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), context)
                                             .view({batch, sequence, heads_, 3, width / heads_})
                                             .permute({3, 0, 2, 1, 4})
                                             .unbind(0);
     const at::Tensor o =
         Attend({qkv[0], qkv[1], qkv[2], alibi_->For(context.positions, x.scalar_type())},
                At(DropoutSite::kAttention), context);
-    x = x + Residual(projection_(o, type), x, DropoutSite::kProjection, context);
-    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), type), "tanh");
-    x = x + Residual(down_(m, type), x, DropoutSite::kMlp, context);
+    x = x + Residual(projection_(o, context), x, DropoutSite::kProjection, context);
+    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), context), "tanh");
+    x = x + Residual(down_(m, context), x, DropoutSite::kMlp, context);
     return {.tensors = {x}};
   }
 

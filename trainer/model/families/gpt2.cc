@@ -64,17 +64,16 @@ class Gpt2Layer final : public LayeredBlock {
               RowParallel(Conv1d(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const auto type = context.compute_type;
     at::Tensor x = inputs[0];
     const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
-    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), type)
+    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), context)
                                             .view({batch, sequence, 3, heads_, width / heads_})
                                             .permute({2, 0, 3, 1, 4})
                                             .unbind(0);
     const at::Tensor o = Attend({qkv[0], qkv[1], qkv[2], {}}, At(DropoutSite::kAttention), context);
-    x = x + Residual(projection_(o, type), x, DropoutSite::kProjection, context);
-    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), type), "tanh");
-    x = x + Residual(down_(m, type), x, DropoutSite::kMlp, context);
+    x = x + Residual(projection_(o, context), x, DropoutSite::kProjection, context);
+    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), context), "tanh");
+    x = x + Residual(down_(m, context), x, DropoutSite::kMlp, context);
     return {.tensors = {x}};
   }
 

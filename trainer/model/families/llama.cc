@@ -72,19 +72,18 @@ class LlamaLayer final : public LayeredBlock {
                           s.feed_forward_width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const auto type = context.compute_type;
     at::Tensor x = inputs[0];
     const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
     const at::Tensor a = norm_1_(x).view({-1, width});
     const auto heads = [&](const Linear& linear) {
-      return linear(a, type).view({batch, sequence, -1, head_width_}).transpose(1, 2);
+      return linear(a, context).view({batch, sequence, -1, head_width_}).transpose(1, 2);
     };
     const RopeAngles& angles = rope_->For(context.positions, x.scalar_type());
     const at::Tensor o = Attend({Turn(heads(q_), angles), Turn(heads(k_), angles), heads(v_), {}},
                                 dropout_, context);
-    x = x + o_(o, type).view(x.sizes());
+    x = x + o_(o, context).view(x.sizes());
     const at::Tensor b = norm_2_(x).view({-1, width});
-    x = x + down_(at::silu(gate_(b, type)) * up_(b, type), type).view(x.sizes());
+    x = x + down_(at::silu(gate_(b, context)) * up_(b, context), context).view(x.sizes());
     return {.tensors = {x}};
   }
 

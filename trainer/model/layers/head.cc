@@ -24,7 +24,7 @@ class HeadBlock final : public LayeredBlock {
     if (!context.labels.defined()) return {.tensors = {NextLogits(inputs[0])}};
     const at::Tensor x = norm_(inputs[0]).view({-1, width_});
     return {.tensors = {HeadLoss(x, parameters_[weight_], context.labels.view({-1}),
-                                 context.compute_type)}};
+                                 context.compute_type, context.casts)}};
   }
 
  private:

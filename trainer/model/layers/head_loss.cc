@@ -13,6 +13,8 @@
 #include "torch/csrc/autograd/custom_function.h"
 #include "trainer/model/block.h"
 #include "trainer/model/layers/matrix_product.h"
+#include "trainer/model/layers/saved_casts.h"
+#include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
 namespace {
@@ -123,13 +125,15 @@ class LossByChunks {
 class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& labels, at::ScalarType type, bool gradient_mode) {
-    const at::Tensor cast_x = x.to(type), cast_weight = weight.to(type);
+                            const at::Tensor& labels, at::ScalarType type, bool gradient_mode,
+                            const c10::intrusive_ptr<WeightCasts>& casts) {
+    const at::Tensor cast_x = x.to(type), cast_weight = Cast(casts, weight, type);
     const Needs needs{.x = gradient_mode && x.requires_grad(),
                       .weight = gradient_mode && weight.requires_grad()};
     Gradients gradients;
     const at::Tensor loss = LossByChunks(cast_x, cast_weight, labels).Compute(needs, gradients);
     const at::Tensor source = gradients.logits.defined() ? cast_x : at::Tensor();
+    Save(*context, casts);
     context->save_for_backward({weight, source, gradients.logits, gradients.x, gradients.weight});
     return loss.to(LossType(type));
   }
@@ -141,7 +145,8 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
     at::Tensor x_gradient = saved[3], weight_gradient;
     if (context->needs_input_grad(0)) {
       if (logits_gradient.defined()) {
-        x_gradient = TimesTransposed(logits_gradient, weight.to(x.scalar_type()).t());
+        const at::Tensor cast = Cast(CastsOf(*context), weight, x.scalar_type());
+        x_gradient = TimesTransposed(logits_gradient, cast.t());
       }
       // Scaled in the loss's type, before autograd casts it to that of x.
       x_gradient = x_gradient.to(upstream[0].scalar_type()).mul(scale);
@@ -151,15 +156,15 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
                             ? AddToGradient(weight, logits_gradient.t(), x, scale)
                             : AddToGradient(weight, saved[4], scale);
     }
-    return {x_gradient, weight_gradient, at::Tensor(), at::Tensor(), at::Tensor()};
+    return {x_gradient, weight_gradient, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
 
 at::Tensor HeadLoss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
-                    at::ScalarType type) {
-  return HeadLossFunction::apply(x, weight, labels, type, c10::GradMode::is_enabled());
+                    at::ScalarType type, const c10::intrusive_ptr<WeightCasts>& casts) {
+  return HeadLossFunction::apply(x, weight, labels, type, c10::GradMode::is_enabled(), casts);
 }
 
 }  // namespace muster::trainer

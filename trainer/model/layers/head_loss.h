@@ -3,6 +3,8 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
+#include "c10/util/intrusive_ptr.h"
+#include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
 
@@ -15,9 +17,10 @@ namespace muster::trainer {
 // (planner/logits_rows.h): the forward pass computes the gradients of x and of the weight along
 // with each chunk's logits, and keeps these until the backward pass scales them. Cf. Hsu et al.,
 // 2024, "Liger Kernel: efficient Triton kernels for LLM training", section 3.2. Without gradient
-// mode only the loss is computed. Throws c10::IndexError for a label outside the vocabulary.
+// mode only the loss is computed. A weight of another type is cast through `casts`. Throws
+// c10::IndexError for a label outside the vocabulary.
 at::Tensor HeadLoss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
-                    at::ScalarType type);
+                    at::ScalarType type, const c10::intrusive_ptr<WeightCasts>& casts = {});
 
 }  // namespace muster::trainer
 

@@ -7,6 +7,7 @@
 #include "ATen/ops/linear.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "trainer/model/layers/matrix_product.h"
+#include "trainer/model/layers/saved_casts.h"
 
 namespace muster::trainer {
 namespace {
@@ -48,18 +49,20 @@ class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
   }
 };
 
-// The same in another type than the weights'. A copy of them in that type is made for the forward
-// pass and again for the backward pass, so that nothing but the weights themselves is kept between,
-// which may be freed meanwhile.
+// The same in another type than the weights'. Copies of them in that type are asked for in the
+// forward pass and again in the backward pass, so that this function keeps nothing but the weights
+// themselves, which may be freed between.
 class CastLinear final : public torch::autograd::Function<CastLinear> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, bool transposed) {
+                            const std::optional<at::Tensor>& bias, bool transposed,
+                            const c10::intrusive_ptr<WeightCasts>& casts) {
     context->save_for_backward({x, weight});
     context->saved_data["transposed"] = transposed;
+    Save(*context, casts);
     if (bias) context->saved_data["bias"] = static_cast<int64_t>(bias->scalar_type());
-    const at::Tensor cast = weight.to(x.scalar_type());
-    const auto cast_bias = bias ? std::optional(bias->to(x.scalar_type())) : std::nullopt;
+    const at::Tensor cast = Cast(casts, weight, x.scalar_type());
+    const auto cast_bias = bias ? std::optional(Cast(casts, *bias, x.scalar_type())) : std::nullopt;
     return at::linear(x, transposed ? cast.t() : cast, cast_bias);
   }
 
@@ -69,7 +72,7 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
     const bool transposed = context->saved_data["transposed"].toBool();
     at::Tensor x_gradient, weight_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {
-      const at::Tensor cast = weight.to(x.scalar_type());
+      const at::Tensor cast = Cast(CastsOf(*context), weight, x.scalar_type());
       x_gradient = g.matmul(transposed ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) {
@@ -78,24 +81,28 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
       bias_gradient = g.sum(0).to(static_cast<at::ScalarType>(bias->second.toInt()));
     }
-    return {x_gradient, weight_gradient, bias_gradient, at::Tensor()};
+    return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
 
-at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                       const c10::intrusive_ptr<WeightCasts>& casts) {
   const std::optional<at::Tensor> optional_bias(bias);
   if (x.scalar_type() != weight.scalar_type()) {
-    return CastLinear::apply(x, weight, optional_bias, true);
+    return CastLinear::apply(x, weight, optional_bias, true, casts);
   }
   if (!UsesOneDnn(x)) return at::addmm(bias, x, weight);
   return OneDnnLinear::apply(x, weight, optional_bias, true);
 }
 
 at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
-                       const std::optional<at::Tensor>& bias) {
-  if (x.scalar_type() != weight.scalar_type()) return CastLinear::apply(x, weight, bias, false);
+                       const std::optional<at::Tensor>& bias,
+                       const c10::intrusive_ptr<WeightCasts>& casts) {
+  if (x.scalar_type() != weight.scalar_type()) {
+    return CastLinear::apply(x, weight, bias, false, casts);
+  }
   if (!UsesOneDnn(x)) return at::linear(x, weight, bias);
   return OneDnnLinear::apply(x, weight, bias, false);
 }
@@ -132,13 +139,14 @@ Linear::Linear(ParameterList& parameters, const std::string& name, const LinearO
   if (in_out || options.bias) bias_ = parameters.AddBias(name + ".bias", options.out, bias);
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x, at::ScalarType type) const {
+at::Tensor Linear::operator()(const at::Tensor& x, const MicroBatchContext& context) const {
   const at::Tensor& weight = parameters_[weight_];
+  const at::Tensor cast = x.to(context.compute_type);
   if (layout_ == LinearOptions::Layout::kInOut) {
-    return LinearInOut(x.to(type), weight, parameters_[*bias_]);
+    return LinearInOut(cast, weight, parameters_[*bias_], context.casts);
   }
-  if (!bias_) return LinearOutIn(x.to(type), weight);
-  return LinearOutIn(x.to(type), weight, parameters_[*bias_]);
+  if (!bias_) return LinearOutIn(cast, weight, std::nullopt, context.casts);
+  return LinearOutIn(cast, weight, parameters_[*bias_], context.casts);
 }
 
 }  // namespace muster::trainer

@@ -7,8 +7,10 @@
 #include <string>
 
 #include "ATen/core/Tensor.h"
-#include "c10/core/ScalarType.h"
+#include "c10/util/intrusive_ptr.h"
+#include "trainer/model/block.h"
 #include "trainer/model/layers/layered_block.h"
+#include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
 
@@ -16,14 +18,16 @@ namespace muster::trainer {
 // gradient gets one; in FP32, products of few rows are added to the gradient of a weight that is a
 // leaf with memory for it, so that torch::autograd::grad() is only for weights without.
 // Deterministic for equal shapes and one thread. The product is in the type of x: weights of
-// another type are cast to it.
+// another type are cast to it, through `casts` if it is not null.
 
 // Returns x [rows, in] times weight [in, out] plus bias [out]: the Conv1D of the original GPT-2.
-at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                       const c10::intrusive_ptr<WeightCasts>& casts = {});
 
 // Returns x [rows, in] times the transpose of weight [out, in], plus bias [out] if there is one.
 at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
-                       const std::optional<at::Tensor>& bias = std::nullopt);
+                       const std::optional<at::Tensor>& bias = std::nullopt,
+                       const c10::intrusive_ptr<WeightCasts>& casts = {});
 
 struct LinearOptions {
   int64_t in = 0;
@@ -50,8 +54,8 @@ class Linear {
  public:
   Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options);
 
-  // Takes x [rows, in] and computes in `type`.
-  at::Tensor operator()(const at::Tensor& x, at::ScalarType type) const;
+  // Takes x [rows, in] and computes in the context's type.
+  at::Tensor operator()(const at::Tensor& x, const MicroBatchContext& context) const;
 
  private:
   const ParameterList& parameters_;

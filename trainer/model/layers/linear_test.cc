@@ -10,6 +10,7 @@
 #include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
+#include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
 namespace {
@@ -69,6 +70,23 @@ TEST(LinearTest, CastWeightsGiveTheBitsOfAutogradsCastsAndAreNotKept) {
   v.variable_data().copy_(twice);
   const at::Tensor x_gradient = torch::autograd::grad({z}, {x}, {g})[0];
   EXPECT_TRUE(at::equal(x_gradient, g.matmul(twice.to(at::kBFloat16))));
+}
+
+TEST(LinearTest, SharedCastsGiveTheSameBitsInBothPasses) {
+  const auto casts = c10::make_intrusive<WeightCasts>();
+  const at::Tensor x = Leaf({48, 40}, at::kBFloat16), b = Leaf({24}, at::kFloat);
+  const at::Tensor w = Leaf({40, 24}, at::kFloat), v = Leaf({24, 40}, at::kFloat);
+  const at::Tensor g = at::randn({48, 24}, at::kBFloat16);
+  const at::Tensor y = LinearInOut(x, w, b, casts), want = LinearInOut(x, w, b);
+  const at::Tensor z = LinearOutIn(x, v, b, casts), want_z = LinearOutIn(x, v, b);
+  EXPECT_TRUE(at::equal(y, want));
+  EXPECT_TRUE(at::equal(z, want_z));
+  const auto expected = torch::autograd::grad({want, want_z}, {x, w, v, b}, {g, g});
+  // Both passes take what casts keep, and not the weights as they are now.
+  w.variable_data().zero_();
+  v.variable_data().zero_();
+  const auto got = torch::autograd::grad({y, z}, {x, w, v, b}, {g, g});
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(at::equal(got[i], expected[i])) << i;
 }
 
 TEST(LinearTest, GradientsAreAddedToTheMemoryThatLeavesHave) {

@@ -1,0 +1,25 @@
+#ifndef MUSTER_TRAINER_MODEL_LAYERS_SAVED_CASTS_H_
+#define MUSTER_TRAINER_MODEL_LAYERS_SAVED_CASTS_H_
+
+#include "ATen/core/ivalue.h"
+#include "c10/util/intrusive_ptr.h"
+#include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/weight_casts.h"
+
+namespace muster::trainer {
+
+// Keeps `casts`, which may be null, from a function's forward pass to its backward pass.
+inline void Save(torch::autograd::AutogradContext& context,
+                 const c10::intrusive_ptr<WeightCasts>& casts) {
+  if (casts) context.saved_data["casts"] = c10::IValue::make_capsule(casts);
+}
+
+inline c10::intrusive_ptr<WeightCasts> CastsOf(const torch::autograd::AutogradContext& context) {
+  const auto saved = context.saved_data.find("casts");
+  if (saved == context.saved_data.end()) return {};
+  return c10::static_intrusive_pointer_cast<WeightCasts>(saved->second.toCapsule());
+}
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_LAYERS_SAVED_CASTS_H_

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
-#include "ATen/ops/empty.h"
-#include "ATen/ops/zeros.h"
 #include "base/status_macros.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/slices.h"
@@ -41,13 +40,15 @@ absl::Status SliceGather::Start(const at::Tensor& flat, const at::Tensor& slice,
     gathers_.push_back({.flat = flat, .pending = group_.AllGather(flat, input, label)});
     return absl::OkStatus();
   }
-  // Slices differ by one chunk and the collective's inputs are equal, so that some have padding.
-  const int64_t widest = (chunks + ranks - 1) / ranks * kChunkElements;
-  at::Tensor input = at::zeros({widest}, flat.options());
-  input.narrow(0, 0, slice.numel()).copy_(slice);
-  at::Tensor output = at::empty({widest * ranks}, flat.options());
-  gathers_.push_back(
-      {.flat = flat, .output = output, .pending = group_.AllGather(output, input, label)});
+  // Slices differ by one chunk, and the collective's inputs are equal. Sending a copy to each rank
+  // needs one buffer of the unit's size, as much as padded slices would for its output alone.
+  std::vector<int64_t> counts;
+  for (int r = 0; r < ranks; ++r) counts.push_back(SliceOfRank(flat, r, ranks).numel());
+  at::Tensor copies = slice.repeat({ranks});
+  gathers_.push_back({.flat = flat,
+                      .pending = group_.AllToAllV(
+                          flat, std::move(counts), copies,
+                          std::vector<int64_t>(static_cast<size_t>(ranks), slice.numel()), label)});
   return absl::OkStatus();
 }
 
@@ -68,15 +69,7 @@ absl::Status SliceGather::Finish() {
 absl::Status SliceGather::FinishOldest() {
   Gather gather = std::move(gathers_.front());
   gathers_.pop_front();
-  MUSTER_RETURN_IF_ERROR(gather.pending->Wait());
-  if (!gather.output.defined()) return absl::OkStatus();
-  const int ranks = group_.size();
-  const int64_t widest = gather.output.numel() / ranks;
-  for (int r = 0; r < ranks; ++r) {
-    const at::Tensor slice = SliceOfRank(gather.flat, r, ranks);
-    if (slice.numel() > 0) slice.copy_(gather.output.narrow(0, r * widest, slice.numel()));
-  }
-  return absl::OkStatus();
+  return gather.pending->Wait();
 }
 
 }  // namespace muster::trainer

@@ -28,7 +28,7 @@ class SliceGather {
 
  private:
   struct Gather {
-    at::Tensor flat, output;
+    at::Tensor flat;
     std::unique_ptr<Pending> pending;
   };
 

@@ -6,22 +6,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "planner/logits_rows.h"
 
 namespace muster::planner {
 namespace {
 
 constexpr int32_t kVocabularyMultiple = 64;
-
-// The memory of a LibTorch program before it holds a model, with room for the allocator.
-constexpr int64_t kFixedBytes = int64_t{300} << 20;
-
-int64_t ElementBytes(Precision precision) { return precision == Precision::kFp64 ? 8 : 4; }
-
-// The element size in which the blocks compute and save for the backward pass.
-int64_t ComputeBytes(Precision precision) {
-  return precision == Precision::kBf16 ? 2 : ElementBytes(precision);
-}
 
 std::string PresetNames() {
   return absl::StrJoin(ModelPresets(), ", ", [](std::string* out, const ModelPreset& preset) {
@@ -125,40 +114,6 @@ absl::StatusOr<ModelShape> StartingShape(const v1alpha1::ModelSpec& spec) {
   return preset->shape;
 }
 
-// Returns the elements that one block saves for the backward pass, per token.
-int64_t SavedPerToken(const ModelShape& shape) {
-  const int64_t c = shape.width;
-  switch (shape.family) {
-    case ModelFamily::kGpt2:
-    case ModelFamily::kBloom:
-      // Block input, two norm outputs, q k v, attention output, projection, residual (9c in all),
-      // MLP before and after GELU (4c each).
-      return 17 * c;
-    case ModelFamily::kLlama:
-      // Block input, two norms (input, its normalized form and output each), queries before and
-      // after they are turned, attention output, projection, residual (12c in all), keys and values
-      // once more for each head of queries, and the MLP's gate, its SiLU, up and their product.
-      return 14 * c + 2 * shape.key_value_width() + 4 * int64_t{shape.feed_forward_width};
-  }
-  return 0;
-}
-
-// Returns the bytes that the loss takes of one micro-batch of so many tokens: a chunk of logits,
-// which become log-probabilities and their gradient in place, and a chunk's copies in the type of
-// products if that is another. Gradients from several chunks are added up in tensors of their own.
-int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens) {
-  const int64_t element = ElementBytes(precision), compute = ComputeBytes(precision);
-  const int64_t rows = LogitsRows(tokens, shape.vocabulary);
-  const int64_t chunk =
-      rows * shape.vocabulary * (element + (compute == element ? 0 : 2 * compute));
-  return rows == tokens ? chunk : chunk + (shape.vocabulary + tokens) * shape.width * element;
-}
-
-// Returns the elements of attention's biases, which all blocks of a rank share.
-int64_t SharedBias(const ModelShape& shape, int64_t sequence) {
-  return shape.family == ModelFamily::kBloom ? shape.heads * sequence * sequence : 0;
-}
-
 }  // namespace
 
 const std::vector<ModelPreset>& ModelPresets() {
@@ -241,120 +196,6 @@ absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
   if (!vocabulary.ok()) return vocabulary.status();
   shape.vocabulary = *vocabulary;
   return CompleteShape(shape);
-}
-
-absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
-  if (name == "fp32") return Precision::kFp32;
-  if (name == "bf16") return Precision::kBf16;
-  if (name == "fp64") return Precision::kFp64;
-  return absl::InvalidArgumentError(
-      absl::StrCat("no precision \"", name, "\"; there are fp32, bf16, fp64"));
-}
-
-absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum) {
-  if (name == "adamw") return OptimizerKind::kAdamW;
-  if (name == "sgd") return momentum > 0 ? OptimizerKind::kSgdMomentum : OptimizerKind::kSgd;
-  return absl::InvalidArgumentError(
-      absl::StrCat("no optimizer \"", name, "\"; there are adamw, sgd"));
-}
-
-MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer) {
-  const int64_t bytes = parameters * ElementBytes(precision);
-  const int64_t moments = optimizer == OptimizerKind::kAdamW         ? 2
-                          : optimizer == OptimizerKind::kSgdMomentum ? 1
-                                                                     : 0;
-  MemoryEstimate memory;
-  memory.parameters = bytes;
-  // The reduced gradient stays sealed until every unit carries the step; each rank's own
-  // contribution is overwritten by the reduction.
-  memory.gradients = bytes;
-  memory.optimizer = bytes * moments;
-  memory.checkpoint_copy = bytes * (1 + moments);
-  memory.fixed = kFixedBytes;
-  return memory;
-}
-
-MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
-                              int32_t sequence, OptimizerKind optimizer) {
-  const int64_t element = ElementBytes(precision);
-  const int64_t compute = ComputeBytes(precision);
-  const int64_t tokens = int64_t{micro_batch} * sequence;
-
-  MemoryEstimate memory = EstimateState(ParameterCount(shape), precision, optimizer);
-  // In BF16 a product is computed from a copy of its weights, of which the head's is the largest.
-  const int64_t cast = precision == Precision::kBf16 ? int64_t{shape.vocabulary} * shape.width : 0;
-  memory.parameters += 2 * cast;
-  int64_t saved = tokens * SavedPerToken(shape) * compute;
-  if (shape.dropout > 0) {
-    // Two masks of a byte, of the attention's and the MLP's output. CPU flash attention takes no
-    // dropout, so the probabilities and their mask are kept.
-    saved += 2 * tokens * shape.width;
-    saved += int64_t{micro_batch} * shape.heads * sequence * sequence * (2 * compute + 1);
-  }
-  memory.activations =
-      saved * shape.layers + tokens * shape.width * compute + SharedBias(shape, sequence) * element;
-  memory.logits = LogitsMemory(shape, precision, tokens);
-  return memory;
-}
-
-MemoryEstimate DivideMemory(const MemoryEstimate& whole, const ModelShape& shape, int zero,
-                            int shards, const OffloadedParts& offloaded) {
-  const bool divides = zero > 0 && shards > 1;
-  const auto share = [&](int64_t bytes) { return divides ? (bytes + shards - 1) / shards : bytes; };
-  const int64_t p = ParameterCount(shape), embedding = int64_t{shape.vocabulary} * shape.width;
-  const int64_t blocks = p - embedding * (shape.tied_head ? 1 : 2);
-  const int64_t block = (blocks + shape.layers - 1) / shape.layers;
-  // Returns the bytes, out of `bytes` of all parameters, of so many copies of the embedding's and
-  // of so many blocks' as a whole.
-  const auto whole_units = [&](int64_t bytes, int64_t embeddings, int64_t block_count) {
-    return bytes / p *
-           (embeddings * embedding + std::min<int64_t>(block_count, shape.layers) * block);
-  };
-  MemoryEstimate memory = whole;
-  memory.optimizer = share(whole.optimizer);
-  memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
-  // Two exchanges are under way at once, each with a buffer of its unit's size.
-  if (divides) memory.gradients += whole_units(whole.gradients, 1, 1);
-  if (divides && zero >= 2) {
-    // A block's gradient is computed meanwhile.
-    memory.gradients = share(whole.gradients) + whole_units(whole.gradients, 2, 5);
-  }
-  // One block runs while the next is gathered, perhaps through a buffer.
-  const int64_t in_use = whole_units(whole.parameters, 2, 4);
-  if (divides && zero >= 3) {
-    memory.parameters = share(whole.parameters) + in_use;
-    memory.checkpoint_copy = share(whole.checkpoint_copy);
-  }
-  if (offloaded.weights) memory.parameters = std::min(share(whole.parameters), in_use) + in_use;
-  // Memory that a unit has used is kept for the next one of its size.
-  if (offloaded.optimizer) {
-    memory.optimizer = std::min(memory.optimizer, whole_units(whole.optimizer, 1, 1));
-  }
-  return memory;
-}
-
-MemoryEstimate DivideState(const MemoryEstimate& whole, int64_t parameters, int64_t largest_unit,
-                           int zero, int shards) {
-  if (zero == 0 || shards <= 1) return whole;
-  const auto share = [&](int64_t bytes) { return (bytes + shards - 1) / shards; };
-  const int64_t unit = whole.gradients / parameters * largest_unit;
-  MemoryEstimate memory = whole;
-  memory.optimizer = share(whole.optimizer);
-  memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
-  // Two exchanges are under way at once, each with a buffer, and from stage 2 on a third unit's
-  // gradient is computed meanwhile.
-  memory.gradients = zero == 1 ? whole.gradients + 2 * unit : share(whole.gradients) + 3 * unit;
-  if (zero >= 3) {
-    // One block runs while the next is gathered, perhaps through a buffer.
-    memory.parameters = share(whole.parameters) + 3 * unit;
-    memory.checkpoint_copy = share(whole.checkpoint_copy);
-  }
-  return memory;
-}
-
-int64_t MemoryBytes(const ModelShape& shape, Precision precision, int32_t micro_batch,
-                    int32_t sequence, OptimizerKind optimizer) {
-  return EstimateMemory(shape, precision, micro_batch, sequence, optimizer).Total();
 }
 
 }  // namespace muster::planner

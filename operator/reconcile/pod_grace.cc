@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/json_fields.h"
+#include "planner/memory.h"
 #include "planner/model_presets.h"
 
 namespace muster::control {

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "planner/model_presets.h"
+#include "planner/memory.h"
 #include "planner/model_shape.h"
 #include "tests/bench/counting_allocator.h"
 #include "tests/bench/random_feed.h"
@@ -133,8 +133,8 @@ Json Memory(const planner::ModelShape& model, const TrainingOptions& options, in
       planner::CompleteShape(model), planner::Precision::kFp32,
       static_cast<int32_t>(options.micro_batch), static_cast<int32_t>(options.sequence),
       planner::OptimizerKind::kAdamW);
-  const planner::MemoryEstimate expected =
-      planner::DivideMemory(whole, planner::CompleteShape(model), zero, state.shard().count);
+  const planner::MemoryEstimate expected = planner::DivideMemory(
+      whole, planner::UnitSizesOf(planner::CompleteShape(model)), zero, state.shard().count);
   return {{"values", values},
           {"gradients", gradients},
           {"optimizer", optimizer},

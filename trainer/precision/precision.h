@@ -2,7 +2,7 @@
 #define MUSTER_TRAINER_PRECISION_PRECISION_H_
 
 #include "c10/core/ScalarType.h"
-#include "planner/model_presets.h"
+#include "planner/memory.h"
 
 namespace muster::trainer {
 

@@ -68,7 +68,7 @@ absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int
       "not enough memory for the model: ", need, " bytes (", ByteText(need), ") are needed by ",
       ranks, ranks == 1 ? " rank" : " ranks", " and ", available, " bytes (", ByteText(available),
       ") are available ", std::string(where), "; of each rank's share, ",
-      ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
+      ByteText(estimate.parameters + estimate.casts + estimate.gradients + estimate.optimizer),
       " are parameters, gradients and optimizer state and ",
       ByteText(estimate.activations + estimate.logits),
       " are activations: use a smaller model, microBatch or sequence"));

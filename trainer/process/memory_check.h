@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "planner/model_presets.h"
+#include "planner/memory.h"
 
 namespace muster::trainer {
 

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "planner/model_presets.h"
+#include "planner/memory.h"
 #include "trainer/optim/registry.h"
 #include "trainer/precision/precision.h"
 

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "c10/core/ScalarType.h"
 #include "planner/layout.h"
+#include "planner/memory.h"
 #include "planner/model_presets.h"
 #include "trainer/data/tensor_feed.h"
 #include "trainer/engine/checkpoint_store.h"
@@ -78,7 +79,7 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
       planner::EstimateMemory(shape, precision, static_cast<int32_t>(training.micro_batch),
                               static_cast<int32_t>(training.sequence), kind);
   planner::MemoryEstimate memory = planner::DivideMemory(
-      whole, shape, spec.trainer().parallelism().zero(), ShardsOf(spec),
+      whole, planner::UnitSizesOf(shape), spec.trainer().parallelism().zero(), ShardsOf(spec),
       {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
   return memory;
@@ -91,22 +92,22 @@ absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::Train
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
   MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
   std::set<std::string> names;
-  int64_t parameters = 0, largest = 0;
+  planner::UnitSizes units{.blocks = static_cast<int64_t>(model.blocks.size())};
   for (const auto& block : model.blocks) {
-    const int64_t before = parameters;
+    const int64_t before = units.parameters;
     for (const ParameterSpec& parameter : block->parameters()) {
-      if (names.insert(parameter.name).second) parameters += ElementCount(parameter);
+      if (names.insert(parameter.name).second) units.parameters += ElementCount(parameter);
     }
-    largest = std::max(largest, parameters - before);
+    units.block = std::max(units.block, units.parameters - before);
   }
-  const planner::MemoryEstimate whole = planner::EstimateState(parameters, precision, kind);
-  planner::MemoryEstimate memory = planner::DivideState(
-      whole, parameters, largest, spec.trainer().parallelism().zero(), ShardsOf(spec));
+  const planner::MemoryEstimate whole = planner::EstimateState(units.parameters, precision, kind);
+  planner::MemoryEstimate memory =
+      planner::DivideMemory(whole, units, spec.trainer().parallelism().zero(), ShardsOf(spec));
   if (training.deterministic) memory.gradients = whole.gradients;
   // The file is in memory while the first weights are taken from it, before any checkpoint.
   memory.checkpoint_copy = std::max(memory.checkpoint_copy, whole.parameters);
   MUSTER_LOG(INFO, "the memory for activations of a TorchScript model is not known, nor checked",
-             {"parameters", parameters}, {"other_bytes", memory.Total()});
+             {"parameters", units.parameters}, {"other_bytes", memory.Total()});
   return memory;
 }
 

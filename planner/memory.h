@@ -1,0 +1,77 @@
+#ifndef MUSTER_PLANNER_MEMORY_H_
+#define MUSTER_PLANNER_MEMORY_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "planner/model_shape.h"
+
+namespace muster::planner {
+
+// The memory that a rank needs, in bytes. Pure arithmetic, thread-safe.
+
+enum class Precision { kFp32, kBf16, kFp64 };
+enum class OptimizerKind { kAdamW, kSgd, kSgdMomentum };
+absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
+// `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.
+absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum);
+
+// The peak memory of one rank with plain data parallelism, an estimate that errs on the high side.
+struct MemoryEstimate {
+  int64_t parameters = 0;
+  // Copies of the weights in the type of products, if that is another.
+  int64_t casts = 0;
+  int64_t gradients = 0;
+  int64_t optimizer = 0;
+  // Activations of one micro-batch that all layers save for the backward pass.
+  int64_t activations = 0;
+  // A chunk of a micro-batch's logits, and the gradients that are computed along with it.
+  int64_t logits = 0;
+  // The copy that a checkpoint is written from.
+  int64_t checkpoint_copy = 0;
+  // Program, libraries and buffers, independent of the model.
+  int64_t fixed = 0;
+
+  int64_t Total() const {
+    return parameters + casts + gradients + optimizer + activations + logits + checkpoint_copy +
+           fixed;
+  }
+};
+
+MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
+                              int32_t sequence, OptimizerKind optimizer);
+
+// Returns the part of EstimateMemory() that follows from the number of parameters alone: all but
+// activations and logits.
+MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer);
+
+// The parts of a rank's state that rest in files while they are not in use. Weights need stage 3.
+struct OffloadedParts {
+  bool optimizer = false;
+  bool weights = false;
+};
+
+// The parameters of a model, and those of the units that hold them.
+struct UnitSizes {
+  int64_t parameters = 0;
+  int64_t embedding = 0;  // in use from the first block to the last where the head shares it
+  int64_t block = 0;      // of the block with most
+  int64_t blocks = 0;
+};
+UnitSizes UnitSizesOf(const ModelShape& shape);
+
+// Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
+// (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients
+// and values the rank also has those of the blocks that are in use as a whole. What it offloads is
+// in memory for the units in use only; the copy that a checkpoint is written from has all of it.
+MemoryEstimate DivideMemory(const MemoryEstimate& whole, const UnitSizes& units, int zero,
+                            int shards, const OffloadedParts& offloaded = {});
+
+// Returns EstimateMemory(...).Total().
+int64_t MemoryBytes(const ModelShape& shape, Precision precision, int32_t micro_batch,
+                    int32_t sequence, OptimizerKind optimizer);
+
+}  // namespace muster::planner
+
+#endif  // MUSTER_PLANNER_MEMORY_H_

@@ -1,0 +1,179 @@
+#include "planner/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "planner/logits_rows.h"
+#include "planner/model_presets.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+namespace muster::planner {
+namespace {
+
+v1alpha1::ModelSpec Preset(const char* name) {
+  v1alpha1::ModelSpec spec;
+  spec.set_preset(name);
+  return spec;
+}
+
+TEST(EstimateMemory, CountsEachPart) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const int64_t p = ParameterCount(shape);
+  const MemoryEstimate fp32 =
+      EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kAdamW);
+  EXPECT_EQ(fp32.parameters, 4 * p);
+  EXPECT_EQ(fp32.gradients, 4 * p);
+  EXPECT_EQ(fp32.optimizer, 8 * p);
+  EXPECT_EQ(fp32.checkpoint_copy, 12 * p);
+  // A chunk, and the gradients of the head's weight and input.
+  EXPECT_EQ(fp32.logits, (int64_t{164} * 50304 + (50304 + 4096) * 768) * 4);
+  EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kSgd).optimizer, 0);
+  EXPECT_EQ(EstimateMemory(shape, Precision::kFp64, 4, 1024, OptimizerKind::kSgdMomentum).optimizer,
+            8 * p);
+  EXPECT_LT(EstimateMemory(shape, Precision::kBf16, 4, 1024, OptimizerKind::kAdamW).activations,
+            fp32.activations);
+  EXPECT_EQ(MemoryBytes(shape, Precision::kFp32, 4, 1024, OptimizerKind::kAdamW), fp32.Total());
+}
+
+TEST(EstimateMemory, TheStateFollowsFromTheNumberOfParametersAlone) {
+  const MemoryEstimate state = EstimateState(1000, Precision::kFp64, OptimizerKind::kAdamW);
+  EXPECT_EQ(state.parameters, 8000);
+  EXPECT_EQ(state.gradients, 8000);
+  EXPECT_EQ(state.optimizer, 16'000);
+  EXPECT_EQ(state.checkpoint_copy, 24'000);
+  EXPECT_EQ(state.activations + state.logits, 0);
+}
+
+TEST(EstimateMemory, LogitsOfFewTokensAreOneChunk) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto logits = [&](Precision precision) {
+    return EstimateMemory(shape, precision, 2, 64, OptimizerKind::kAdamW).logits;
+  };
+  EXPECT_EQ(logits(Precision::kFp32), int64_t{128} * 50304 * 4);
+  EXPECT_EQ(logits(Precision::kFp64), int64_t{128} * 50304 * 8);
+  // In BF16 as products, in FP32 in between, and in BF16 as their gradient.
+  EXPECT_EQ(logits(Precision::kBf16), int64_t{128} * 50304 * 8);
+}
+
+TEST(LogitsRows, ChunksAreBoundedAndAlike) {
+  EXPECT_EQ(LogitsRows(512, 512), 512);
+  EXPECT_EQ(LogitsRows(128, 50304), 128);
+  EXPECT_EQ(LogitsRows(4096, 50304), 164);   // 25 chunks
+  EXPECT_EQ(LogitsRows(4096, 1 << 20), 32);  // never fewer, if there are as many
+  EXPECT_EQ(LogitsRows(7, int64_t{1} << 30), 7);
+  EXPECT_EQ(LogitsRows(0, 512), 0);
+}
+
+TEST(EstimateMemory, BiasesOfPositionsAreKeptOnce) {
+  const ModelShape gpt2 = *ResolveModel(Preset("gpt2-nano"), 256);
+  const ModelShape bloom = *ResolveModel(Preset("bloom-nano"), 256);
+  const auto activations = [](const ModelShape& shape) {
+    return EstimateMemory(shape, Precision::kFp32, 2, 256, OptimizerKind::kAdamW).activations;
+  };
+  EXPECT_EQ(activations(bloom) - activations(gpt2), int64_t{4} * 4 * 256 * 256);
+}
+
+TEST(EstimateMemory, DropoutKeepsAttentionProbabilities) {
+  ModelShape shape = *ResolveModel(Preset("gpt2-nano"), 256);
+  const int64_t without =
+      EstimateMemory(shape, Precision::kFp32, 2, 256, OptimizerKind::kAdamW).activations;
+  shape.dropout = 0.1;
+  const int64_t with =
+      EstimateMemory(shape, Precision::kFp32, 2, 256, OptimizerKind::kAdamW).activations;
+  EXPECT_EQ(with - without, 3 * (2 * 2 * 256 * 64 + int64_t{2} * 4 * 256 * 256 * 9));
+}
+
+TEST(ParseNames, AcceptTheNamesOfTheApi) {
+  EXPECT_EQ(*ParsePrecision("bf16"), Precision::kBf16);
+  EXPECT_FALSE(ParsePrecision("fp16").ok());
+  EXPECT_EQ(*ParseOptimizer("sgd", 0), OptimizerKind::kSgd);
+  EXPECT_EQ(*ParseOptimizer("sgd", 0.9), OptimizerKind::kSgdMomentum);
+  EXPECT_EQ(*ParseOptimizer("adamw", 0), OptimizerKind::kAdamW);
+  EXPECT_FALSE(ParseOptimizer("lamb", 0).ok());
+}
+
+TEST(DivideMemoryTest, EachStageDividesMoreOfTheState) {
+  const ModelShape shape = CompleteShape(
+      {.layers = 24, .heads = 16, .width = 1024, .positions = 1024, .vocabulary = 50'304});
+  const int64_t p = ParameterCount(shape);
+  const MemoryEstimate whole =
+      EstimateMemory(shape, Precision::kFp32, 1, 1024, OptimizerKind::kAdamW);
+  EXPECT_EQ(DivideMemory(whole, UnitSizesOf(shape), 0, 8).Total(), whole.Total());
+  EXPECT_EQ(DivideMemory(whole, UnitSizesOf(shape), 3, 1).Total(), whole.Total());
+  const MemoryEstimate one = DivideMemory(whole, UnitSizesOf(shape), 1, 8);
+  EXPECT_EQ(one.optimizer, p);
+  EXPECT_EQ(one.checkpoint_copy, 4 * p + p);
+  EXPECT_GT(one.gradients, 4 * p);
+  EXPECT_LT(one.gradients, 5 * p);
+  EXPECT_EQ(one.casts, 0);
+  const MemoryEstimate two = DivideMemory(whole, UnitSizesOf(shape), 2, 8);
+  EXPECT_EQ(two.parameters, 4 * p);
+  EXPECT_GT(two.gradients, p / 2);
+  EXPECT_LT(two.gradients, 3 * p);
+  const MemoryEstimate three = DivideMemory(whole, UnitSizesOf(shape), 3, 8);
+  EXPECT_LT(three.parameters, 3 * p);
+  EXPECT_LT(three.Total(), two.Total());
+  EXPECT_LT(two.Total(), one.Total());
+  EXPECT_LT(one.Total(), whole.Total());
+  EXPECT_EQ(three.checkpoint_copy, (12 * p + 7) / 8);
+  EXPECT_EQ(three.activations, whole.activations);
+  // More ranks leave less on each.
+  EXPECT_LT(DivideMemory(whole, UnitSizesOf(shape), 3, 64).Total(), three.Total());
+}
+
+TEST(DivideMemoryTest, AModelOfUnknownShapeIsDividedByItsLargestUnit) {
+  const UnitSizes units{.parameters = 100'000, .block = 10'000, .blocks = 12};
+  const MemoryEstimate whole = EstimateState(100'000, Precision::kFp32, OptimizerKind::kAdamW);
+  EXPECT_EQ(DivideMemory(whole, units, 0, 4).Total(), whole.Total());
+  const MemoryEstimate one = DivideMemory(whole, units, 1, 4);
+  EXPECT_EQ(one.parameters, 400'000);
+  EXPECT_EQ(one.gradients, 480'000);
+  EXPECT_EQ(one.optimizer, 200'000);
+  EXPECT_EQ(one.checkpoint_copy, 600'000);
+  EXPECT_EQ(DivideMemory(whole, units, 2, 4).gradients, 300'000);
+  const MemoryEstimate three = DivideMemory(whole, units, 3, 4);
+  EXPECT_EQ(three.parameters, 260'000);
+  EXPECT_EQ(three.checkpoint_copy, 300'000);
+}
+
+TEST(DivideMemoryTest, OffloadedStateCountsForTheUnitsInUseOnly) {
+  const ModelShape shape = CompleteShape(
+      {.layers = 24, .heads = 16, .width = 1024, .positions = 1024, .vocabulary = 50'304});
+  const MemoryEstimate whole =
+      EstimateMemory(shape, Precision::kFp32, 1, 1024, OptimizerKind::kAdamW);
+  const MemoryEstimate optimizer =
+      DivideMemory(whole, UnitSizesOf(shape), 0, 1, {.optimizer = true});
+  EXPECT_GT(optimizer.optimizer, 0);
+  EXPECT_LT(optimizer.optimizer, whole.optimizer / 5);
+  EXPECT_EQ(optimizer.Total(), whole.Total() - whole.optimizer + optimizer.optimizer)
+      << "a checkpoint is copied in memory all the same";
+  const MemoryEstimate alone = DivideMemory(whole, UnitSizesOf(shape), 3, 1, {.weights = true});
+  EXPECT_LT(alone.parameters, whole.parameters);
+  EXPECT_EQ(alone.optimizer, whole.optimizer);
+  const MemoryEstimate both =
+      DivideMemory(whole, UnitSizesOf(shape), 3, 64, {.optimizer = true, .weights = true});
+  EXPECT_EQ(both.optimizer, DivideMemory(whole, UnitSizesOf(shape), 3, 64).optimizer)
+      << "a share may be less than a unit";
+  EXPECT_LE(both.Total(), DivideMemory(whole, UnitSizesOf(shape), 3, 64).Total());
+}
+
+TEST(DivideMemoryTest, CastsAreOfAllWeightsOrOfTheBlocksInUse) {
+  const ModelShape shape = CompleteShape(
+      {.layers = 24, .heads = 16, .width = 1024, .positions = 1024, .vocabulary = 50'304});
+  const int64_t p = ParameterCount(shape);
+  const MemoryEstimate whole =
+      EstimateMemory(shape, Precision::kBf16, 1, 1024, OptimizerKind::kAdamW);
+  EXPECT_EQ(whole.casts, 2 * p);
+  EXPECT_EQ(DivideMemory(whole, UnitSizesOf(shape), 2, 8).casts, 2 * p);
+  const MemoryEstimate three = DivideMemory(whole, UnitSizesOf(shape), 3, 8);
+  EXPECT_GT(three.casts, 0);
+  EXPECT_LT(three.casts, p / 2);
+  ModelShape untied = shape;
+  untied.tied_head = false;
+  EXPECT_EQ(EstimateMemory(untied, Precision::kBf16, 1, 1024, OptimizerKind::kAdamW).casts, 2 * p)
+      << "an embedding of its own is no product's";
+}
+
+}  // namespace
+}  // namespace muster::planner

@@ -40,9 +40,11 @@ ResumePoint CommitWorld::Decide(const std::vector<v1alpha1::RankPosition>& posit
 
 std::string CommitWorld::Name(const Action& action) {
   static const char* const kNames[] = {
-      "deliver", "receive",      "begin step",  "seal",        "send vote", "see vote",
-      "prepare", "send confirm", "see confirm", "begin apply", "end apply", "die",
-      "return",  "partition",    "heal",        "open round",  "send go",   "restart operator"};
+      "deliver",     "receive",     "begin step",      "seal",
+      "send vote",   "see vote",    "prepare",         "send confirm",
+      "see confirm", "begin apply", "end apply",       "abandon apply",
+      "die",         "return",      "partition",       "heal",
+      "open round",  "send go",     "restart operator"};
   return absl::StrCat(kNames[static_cast<int>(action.kind)], " ", action.rank);
 }
 
@@ -92,6 +94,8 @@ bool CommitWorld::CanDo(const Action& action) const {
       return rank.alive && state == CommitMachine::State::kDecided;
     case Kind::kEndApply:
       return rank.alive && state == CommitMachine::State::kApplying;
+    case Kind::kAbandonApply:
+      return rank.alive && state == CommitMachine::State::kApplying && left_.failed_writes > 0;
     case Kind::kDie:
       return rank.alive && left_.deaths > 0;
     case Kind::kReturn:
@@ -134,6 +138,10 @@ std::string CommitWorld::Do(const Action& action) {
       break;
     case Kind::kEndApply:
       broken = EndApply(rank, index);
+      break;
+    case Kind::kAbandonApply:
+      --left_.failed_writes;
+      broken = AbandonApply(rank, index);
       break;
     case Kind::kDie:
       --left_.deaths;
@@ -318,6 +326,10 @@ void CommitWorld::Die(int index) {
   ranks_[index] = NewRank();
   ranks_[index].alive = false;
   changed_ = true;
+  GiveUp(index);
+}
+
+void CommitWorld::GiveUp(int index) {
   for (Committed& committed : committed_) committed.holders &= ~(1u << index);
   std::erase_if(committed_, [&](const Committed& c) { return !Cover(c.holders); });
 }

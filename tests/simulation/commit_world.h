@@ -19,7 +19,8 @@ struct Trouble {
   int deaths = 0;      // of rank processes; a fresh process may replace each
   int partitions = 0;  // a rank keeps running while cut off and may return later: a zombie
   int operator_restarts = 0;
-  int extra_rounds = 0;  // opened although nothing is wrong
+  int extra_rounds = 0;   // opened although nothing is wrong
+  int failed_writes = 0;  // updates that a disk refuses, which leave the weights as they were
 };
 
 // The kind of job that is modelled.
@@ -58,6 +59,7 @@ class CommitWorld {
     kSeeConfirm,  // the confirmation completes on this rank
     kBeginApply,
     kEndApply,
+    kAbandonApply,
     kDie,
     kReturn,  // a fresh process replaces a dead one
     kPartition,
@@ -137,10 +139,13 @@ class CommitWorld {
   std::string Enter(Rank& rank, int index);
   std::string Receive(Rank& rank, int index);
   std::string EndApply(Rank& rank, int index);
+  std::string AbandonApply(Rank& rank, int index);
   std::string SendGo();
   void OpenRound();
   void RestartOperator();
   void Die(int index);
+  // Counts what this rank holds of committed weights as lost.
+  void GiveUp(int index);
 
   Collectives* Find(const v1alpha1::RoundId& round);
   const Collectives* Find(const v1alpha1::RoundId& round) const;

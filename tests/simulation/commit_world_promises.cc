@@ -143,7 +143,7 @@ std::string CommitWorld::Key() const {
   add(static_cast<int>(phase_) | changed_ << 2);
   add(static_cast<int64_t>(go_sent_));
   add(left_.deaths | left_.partitions << 2 | left_.operator_restarts << 4 |
-      left_.extra_rounds << 6);
+      left_.extra_rounds << 6 | left_.failed_writes << 8);
   return key;
 }
 

@@ -95,4 +95,19 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
   return Same(round.round, id_) ? Commit(rank.weights, it->second) : "";
 }
 
+// The rank breaks its round with the weights of before.
+std::string CommitWorld::AbandonApply(Rank& rank, int index) {
+  if (absl::Status status = rank.machine.AbandonApply(); !status.ok()) {
+    return std::string(status.message());
+  }
+  rank.sealed_weights.clear();
+  rank.prepared_weights.clear();
+  rank.in_round = rank.stepping = rank.arrived = rank.waiting = false;
+  changed_ = true;
+  // Others may have the next weights, and this rank gives up its own to receive those: a death
+  // meanwhile is a second fault.
+  GiveUp(index);
+  return "";
+}
+
 }  // namespace muster

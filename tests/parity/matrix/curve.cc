@@ -13,6 +13,7 @@
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/offload/memory_state_files.h"
 
 namespace muster::trainer {
 namespace {
@@ -30,10 +31,13 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
                                 const RoundGroups& groups) {
   TrainingOptions options = ToyOptions(run, row.micro_batches);
   options.divided = row.divided();
+  options.offload = row.offload();
+  MemoryStateFiles disk;
   MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
-  MUSTER_ASSIGN_OR_RETURN(const auto state, TrainingState::Create(std::move(model), options));
-  state->Divide(ShardOf(row.mesh(), rank));
-  state->InitializeFresh();
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto state,
+      TrainingState::Create(std::move(model), options, ShardOf(row.mesh(), rank), &disk));
+  MUSTER_RETURN_IF_ERROR(state->InitializeFresh());
   Curve curve;
   MUSTER_ASSIGN_OR_RETURN(curve.initial, CopyValues(groups, run, *state));
   GrammarFeed feed(options.micro_batch);

@@ -17,6 +17,7 @@
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/trainer.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/offload/memory_state_files.h"
 
 namespace muster::trainer {
 namespace {
@@ -37,6 +38,7 @@ struct World {
 TrainingOptions OptionsOf(const ToyRun& run, const MatrixRow& row) {
   TrainingOptions options = ToyOptions(run, row.micro_batches);
   options.divided = row.divided();
+  options.offload = row.offload();
   return options;
 }
 
@@ -57,9 +59,9 @@ class Rank {
                                                      World& world) {
     auto rank = std::make_unique<Rank>(row, end, world);
     MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
-    MUSTER_ASSIGN_OR_RETURN(
-        rank->state_,
-        TrainingState::Create(Watched(std::move(model), rank->end_), OptionsOf(run, row)));
+    MUSTER_ASSIGN_OR_RETURN(rank->state_,
+                            TrainingState::Create(Watched(std::move(model), rank->end_),
+                                                  OptionsOf(run, row), {}, &rank->disk_));
     rank->store_ = OpenStore(world.files, rank->outbox_);
     rank->thread_ = std::thread([rank = rank.get(), steps] { rank->Train(steps); });
     return rank;
@@ -102,6 +104,7 @@ class Rank {
   RecordingOutbox outbox_;
   EngineProgress progress_{Clock::Real()};
   PhaseTimer timer_{Clock::Real(), Phase::kInit};
+  MemoryStateFiles disk_;
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<CheckpointStore> store_;
   std::thread thread_;

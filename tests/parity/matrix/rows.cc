@@ -13,7 +13,12 @@ struct Layout {
   bool copies = false;
 };
 
-// The axes. Two copies that are divided take four ranks.
+struct Rest {
+  bool optimizer = false;
+  bool weights = false;
+};
+
+// The axes. Two copies that are divided take four ranks, and only divided weights rest in files.
 constexpr Layout kLayouts[] = {{0}, {1}, {2}, {3}, {1, true}, {2, true}, {3, true}};
 constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by place in kRanks: one for each rank, the same number for each, and
@@ -21,16 +26,20 @@ constexpr int kRanks[] = {2, 3, 4};
 constexpr int kMicroBatches[][3] = {{2, 3, 4}, {4, 6, 12}, {3, 4, 6}};
 constexpr const char* kPrecisions[] = {"fp64", "fp32", "bf16"};
 constexpr const char* kOptimizers[] = {"adamw", "sgd"};
+constexpr Rest kRests[] = {{}, {true}, {true, true}};
 
 MatrixRow RowOf(const Combination& combination) {
   const auto value = [&](size_t axis) { return static_cast<size_t>(combination[axis]); };
   const Layout& layout = kLayouts[value(0)];
+  const Rest& rest = kRests[value(5)];
   return {.zero = layout.zero,
           .copies = layout.copies,
           .ranks = kRanks[value(1)],
           .micro_batches = kMicroBatches[value(2)][value(1)],
           .precision = kPrecisions[value(3)],
-          .optimizer = kOptimizers[value(4)]};
+          .optimizer = kOptimizers[value(4)],
+          .optimizer_rests = rest.optimizer,
+          .weights_rest = rest.weights};
 }
 
 }  // namespace
@@ -38,6 +47,11 @@ MatrixRow RowOf(const Combination& combination) {
 MeshShape MatrixRow::mesh() const {
   if (zero == 0) return {.data = ranks};
   return copies ? MeshShape{.data = 2, .shard = ranks / 2} : MeshShape{.shard = ranks};
+}
+
+OffloadOptions MatrixRow::offload() const {
+  if (!optimizer_rests) return {};
+  return {.optimizer = true, .weights = weights_rest, .directory = "/state"};
 }
 
 v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
@@ -49,16 +63,20 @@ v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
 
 std::string MatrixRow::name() const {
   const std::string layout = zero == 0 ? "data parallel" : absl::StrCat("ZeRO ", zero);
+  const char* const rest = weights_rest      ? ", optimizer and weights in files"
+                           : optimizer_rests ? ", optimizer in files"
+                                             : "";
   return absl::StrCat(layout, copies ? " x 2 copies" : "", ", ", ranks, " ranks, ", micro_batches,
-                      " micro-batches");
+                      " micro-batches", rest);
 }
 
 std::vector<MatrixRow> MatrixRows(bool pairwise) {
-  const std::vector<int> sizes = {std::size(kLayouts), std::size(kRanks), std::size(kMicroBatches),
-                                  std::size(kPrecisions), std::size(kOptimizers)};
+  const std::vector<int> sizes = {std::size(kLayouts),      std::size(kRanks),
+                                  std::size(kMicroBatches), std::size(kPrecisions),
+                                  std::size(kOptimizers),   std::size(kRests)};
   const std::vector<Combination> product = Product(sizes, [](const Combination& combination) {
     const MatrixRow row = RowOf(combination);
-    return !row.copies || row.ranks == 4;
+    return (!row.copies || row.ranks == 4) && (!row.weights_rest || row.zero == 3);
   });
   std::vector<MatrixRow> rows;
   for (const Combination& chosen : pairwise ? PairwiseCover(product) : product) {

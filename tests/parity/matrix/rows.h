@@ -7,6 +7,7 @@
 
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/comm/mesh_shape.h"
+#include "trainer/offload/state_rests.h"
 #include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
@@ -20,9 +21,13 @@ struct MatrixRow {
   int64_t micro_batches = 1;  // of a step
   std::string precision = "fp64";
   std::string optimizer = "adamw";
+  // What rests in files between its uses.
+  bool optimizer_rests = false;
+  bool weights_rest = false;
 
   MeshShape mesh() const;
   Division divided() const { return {.values = zero >= 3, .gradients = zero >= 2}; }
+  OffloadOptions offload() const;
   // Returns the fields of a spec that lead to this layout.
   v1alpha1::ParallelismSpec parallelism() const;
   // Returns the layout, e.g. "ZeRO 2, 3 ranks, 4 micro-batches".
@@ -30,7 +35,7 @@ struct MatrixRow {
 };
 
 // Returns every row, or, if `pairwise`, so many that every two values of two axes (layout, ranks,
-// micro-batches per rank, precision, optimizer) meet in one.
+// micro-batches per rank, precision, optimizer, what rests in files) meet in one.
 std::vector<MatrixRow> MatrixRows(bool pairwise);
 
 }  // namespace muster::trainer

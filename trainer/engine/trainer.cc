@@ -146,6 +146,7 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   const absl::Status status = CatchTorch("joining", [&] { return Join(go, bad_checkpoint); });
   if (!status.ok()) {
     LeaveRound();
+    if (DiskFailsAgain()) exit_code_ = kExitFailed;
     if (exit_code_ != 0) return Finish(false, std::string(status.message()));
     if (parts_.inbox.interrupt()) return;  // superseded: nobody waits for this answer
     MUSTER_LOG(WARN, "could not join", {"round", round_.round()}, {"error", status});
@@ -347,6 +348,10 @@ void Trainer::Finish(bool succeeded, const std::string& message) {
   parts_.outbox.Send(out);
 }
 
+// A disk that refuses a second time before a step is done is trouble of this rank's own, which no
+// other round mends: the job's failure policy judges how the rank ends.
+bool Trainer::DiskFailsAgain() const { return parts_.state.rests().refusals() > 1; }
+
 void Trainer::Stall(const absl::Status& error) {
   const std::string record = mesh_->world().DumpFlightRecord();
   state_ = State::kHolding;
@@ -355,7 +360,7 @@ void Trainer::Stall(const absl::Status& error) {
   if (parts_.inbox.interrupt()) return;  // a Prepare or the agent's end did it
   MUSTER_LOG(WARN, "step broke off", {"round", round_.round()}, {"rank", rank_}, {"error", error},
              {"flight_record", record});
-  if (!IsErrorOfRound(error)) {
+  if (DiskFailsAgain() || !IsErrorOfRound(error)) {
     exit_code_ = absl::IsInvalidArgument(error) ? kExitBadInput : kExitFailed;
     Finish(false, std::string(error.message()));
     return;

@@ -91,6 +91,7 @@ class Trainer {
   absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);
   absl::Status EndRun(const std::string& message);
   void GiveUp(const v1alpha1::StepDecision& decision);
+  bool DiskFailsAgain() const;
   void Stall(const absl::Status& error);
   void Finish(bool succeeded, const std::string& message);
   void LeaveRound();

@@ -306,5 +306,25 @@ TEST_F(TrainerTest, ANewerPrepareSupersedesAndAnOlderOneIsIgnored) {
   EXPECT_TRUE(a->AwaitFinished().succeeded());
 }
 
+TEST_F(TrainerTest, ADiskThatFailsInTwoRoundsInARowEndsTheRank) {
+  options_.offload = {.optimizer = true, .directory = "/scratch"};
+  const std::unique_ptr<ThreadTrainer> alone = Start();
+  Prepare({alone.get()});
+  alone->feed().HoldAt(3);
+  Go({alone.get()}, Fresh(1));
+  alone->feed().AwaitHeld();
+  alone->scratch().FailAfter(0);
+  alone->feed().Release();
+  const v1alpha1::FromTrainer stalled = alone->outbox().Await(v1alpha1::FromTrainer::kStalled);
+  EXPECT_NE(stalled.stalled().error(), "");
+  EXPECT_EQ(stalled.stalled().version().step(), 2);
+  const v1alpha1::RankPosition position = Prepare({alone.get()})[0];
+  alone->Go(round_, Live(position, 2));
+  const v1alpha1::TrainerFinished finished = alone->AwaitFinished();
+  EXPECT_FALSE(finished.succeeded());
+  alone->AwaitEnd();
+  EXPECT_EQ(alone->exit_code(), 1);
+}
+
 }  // namespace
 }  // namespace muster::trainer

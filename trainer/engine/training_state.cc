@@ -186,6 +186,7 @@ absl::Status TrainingState::Apply() {
   const absl::Status written = CatchTorch(absl::StrCat("applying step ", decision.version().step()),
                                           [&] { return WriteUpdate(decision, torn); });
   if (!written.ok()) return EndFailedApply(written, torn);
+  rests_.ForgetRefusals();
   counts_.samples += sealed_under_.step_samples();
   counts_.skipped = SkippedStepsAfter(decision);
   return commit_.EndApply();

@@ -46,13 +46,25 @@ absl::StatusOr<std::unique_ptr<RestInFile>> RestInFile::Create(StateFiles& files
   return rest;
 }
 
+absl::Status RestInFile::ReadFile(uint64_t offset, std::span<std::byte> into) {
+  absl::Status read = file_->Read(offset, into);
+  if (!read.ok()) ++refusals_;
+  return read;
+}
+
+absl::Status RestInFile::WriteFile(uint64_t offset, std::span<const std::byte> from) {
+  absl::Status written = file_->Write(offset, from);
+  if (!written.ok()) ++refusals_;
+  return written;
+}
+
 absl::Status RestInFile::Bring(int unit) {
   RestingUnit& brought = Of(unit);
   for (const Place& place : brought.places) {
     if (HasMemory(place.tensor) || place.tensor.numel() == 0) continue;
     GiveMemory(place.tensor);
     const absl::Status read =
-        file_->Read(Offset(place.offset, brought.current), MemoryOf(place.tensor));
+        ReadFile(Offset(place.offset, brought.current), MemoryOf(place.tensor));
     if (read.ok()) continue;
     TakeMemory(place.tensor);
     return read;
@@ -70,7 +82,7 @@ absl::Status RestInFile::Keep(int unit) {
   for (const Place& place : kept.places) {
     if (place.tensor.numel() == 0) continue;
     MUSTER_RETURN_IF_ERROR(
-        file_->Write(Offset(place.offset, 1 - kept.current), MemoryOf(place.tensor)));
+        WriteFile(Offset(place.offset, 1 - kept.current), MemoryOf(place.tensor)));
   }
   Drop(unit);
   return absl::OkStatus();
@@ -94,14 +106,14 @@ absl::StatusOr<std::pair<RestInFile::RestingUnit*, uint64_t>> RestInFile::Find(
 absl::Status RestInFile::Read(const at::Tensor& part, std::span<std::byte> into) {
   if (into.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const auto found, Find(part));
-  return file_->Read(Offset(found.second, found.first->current), into);
+  return ReadFile(Offset(found.second, found.first->current), into);
 }
 
 absl::Status RestInFile::Write(const at::Tensor& part, std::span<const std::byte> from) {
   if (from.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const auto found, Find(part));
   found.first->written = true;
-  return file_->Write(Offset(found.second, 1 - found.first->current), from);
+  return WriteFile(Offset(found.second, 1 - found.first->current), from);
 }
 
 void RestInFile::Swap() {

@@ -31,6 +31,8 @@ class RestInFile final : public StateRest {
   absl::Status Write(const at::Tensor& part, std::span<const std::byte> from) override;
   void Swap() override;
   void Discard() override;
+  int refusals() const override { return refusals_; }
+  void ForgetRefusals() override { refusals_ = 0; }
 
  private:
   struct Place {
@@ -49,6 +51,8 @@ class RestInFile final : public StateRest {
   uint64_t Offset(uint64_t offset, int generation) const {
     return offset + static_cast<uint64_t>(generation) * generation_bytes_;
   }
+  absl::Status ReadFile(uint64_t offset, std::span<std::byte> into);
+  absl::Status WriteFile(uint64_t offset, std::span<const std::byte> from);
   // Returns the unit of the tensor that `part` is a view of, and the part's offset in a generation.
   absl::StatusOr<std::pair<RestingUnit*, uint64_t>> Find(const at::Tensor& part);
 
@@ -56,6 +60,7 @@ class RestInFile final : public StateRest {
   const uint64_t generation_bytes_;
   std::map<const void*, std::pair<size_t, size_t>> by_storage_;  // unit and place
   std::unique_ptr<StateFile> file_;
+  int refusals_ = 0;
 };
 
 }  // namespace muster::trainer

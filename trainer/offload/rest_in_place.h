@@ -22,6 +22,8 @@ class RestInPlace final : public StateRest {
   }
   void Swap() override {}
   void Discard() override {}
+  int refusals() const override { return 0; }
+  void ForgetRefusals() override {}
 };
 
 }  // namespace muster::trainer

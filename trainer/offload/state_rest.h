@@ -46,6 +46,9 @@ class StateRest {
   virtual void Swap() = 0;
   // Forgets what was kept or written since the last Swap(), and drops all units.
   virtual void Discard() = 0;
+  // Returns the reads and writes that the disk has refused since the last call of ForgetRefusals().
+  virtual int refusals() const = 0;
+  virtual void ForgetRefusals() = 0;
 };
 
 }  // namespace muster::trainer

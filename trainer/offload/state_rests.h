@@ -39,6 +39,11 @@ struct StateRests {
   void Drop(int unit) const;
   void Swap() const;
   void Discard() const;
+  int refusals() const { return weights->refusals() + optimizer->refusals(); }
+  void ForgetRefusals() const {
+    weights->ForgetRefusals();
+    optimizer->ForgetRefusals();
+  }
 };
 
 }  // namespace muster::trainer

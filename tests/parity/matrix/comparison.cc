@@ -67,6 +67,13 @@ double Comparison::FarthestOf(const std::function<double(const Curve&)>& distanc
                                  : std::numeric_limits<double>::quiet_NaN();
 }
 
+double Comparison::FarthestOf(std::vector<double> Curve::* of_curve,
+                              const std::function<double(const Curve&)>& distance) const {
+  const double noise = of_curve == &Curve::losses ? kBf16LossNoise : 0.0;
+  // NaN stays NaN.
+  return std::max(FarthestOf(distance), noise);
+}
+
 double Comparison::Limit(bool first) const {
   if (run_.precision == "fp64") return 1e-10;
   return first ? 1e-5 : 1e-4;
@@ -80,7 +87,7 @@ Figure Comparison::Numbers(const std::string& what, const std::vector<double>& o
     return {what, WorstError(ours, Part(one().*of_curve, begin, end), count), Limit(end == 1)};
   }
   const std::vector<double> exact = Part((*exact_).*of_curve, begin, end);
-  return {what, MeanError(ours, exact, count), FarthestOf([&](const Curve& one) {
+  return {what, MeanError(ours, exact, count), FarthestOf(of_curve, [&](const Curve& one) {
             return MeanError(Part(one.*of_curve, begin, end), exact, count);
           })};
 }
@@ -122,7 +129,7 @@ Figure Comparison::Seen(const std::string& what, const std::vector<SeenStep>& se
   if (!exact_)
     return {what, WorstError(ours, At(steps, one().*of_curve), ours.size()), Limit(false)};
   const std::vector<double> exact = At(steps, (*exact_).*of_curve);
-  return {what, MeanError(ours, exact, ours.size()), FarthestOf([&](const Curve& one) {
+  return {what, MeanError(ours, exact, ours.size()), FarthestOf(of_curve, [&](const Curve& one) {
             return MeanError(At(steps, one.*of_curve), exact, exact.size());
           })};
 }

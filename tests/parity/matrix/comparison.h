@@ -20,6 +20,10 @@ namespace muster::trainer {
 class Comparison {
  public:
   static constexpr double kBf16Factor = 1.5;
+  // Losses that are closer to FP32's than this count as equal: rounding a step's logits to BF16,
+  // which changes each by up to 2^-9, changes the mean over its 384 tokens by 2^-9 / sqrt(384),
+  // twice that by chance.
+  static constexpr double kBf16LossNoise = 2e-4;
 
   // Trains on one rank.
   static absl::StatusOr<Comparison> Make(const ToyRun& run);
@@ -44,6 +48,9 @@ class Comparison {
   double Limit(bool first) const;
   // Returns the limit of a distance, from the distance of each of ones_.
   double FarthestOf(const std::function<double(const Curve&)>& distance) const;
+  // Does the same for numbers of a curve.
+  double FarthestOf(std::vector<double> Curve::* of_curve,
+                    const std::function<double(const Curve&)>& distance) const;
   const Curve& one() const { return ones_.front(); }
 
   ToyRun run_;

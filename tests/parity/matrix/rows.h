@@ -21,7 +21,7 @@ struct MatrixRow {
   int64_t micro_batches = 1;  // of a step
   std::string precision = "fp64";
   std::string optimizer = "adamw";
-  // What rests in files between its uses.
+  // Whether this state rests in files between its uses.
   bool optimizer_rests = false;
   bool weights_rest = false;
 

@@ -23,6 +23,7 @@
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/trainer.h"
+#include "trainer/offload/memory_state_files.h"
 #include "trainer/process/spec_reader.h"
 
 namespace muster::trainer {
@@ -211,7 +212,7 @@ class ThreadTrainer {
   ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
                 ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk,
                 InitialWeights* initial = nullptr)
-      : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options)),
+      : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options, {}, &scratch_)),
         feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
         checkpoints_(disk),
@@ -285,8 +286,11 @@ class ThreadTrainer {
   RecordingOutbox& outbox() { return outbox_; }
   // Call only while the trainer waits for an order.
   TrainingState& state() { return *state_; }
+  // The disk on which state rests, if the options say so.
+  MemoryStateFiles& scratch() { return scratch_; }
 
  private:
+  MemoryStateFiles scratch_;
   std::unique_ptr<TrainingState> state_;
   SyntheticFeed feed_;
   ThreadNetwork network_;

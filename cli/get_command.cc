@@ -122,8 +122,11 @@ void PrintDetails(const TrainingJob& job, bool live, const History& history) {
     std::printf("Tokens/s:    %s\n", Short(history.tokens_per_second()).c_str());
   }
   if (status.checkpoint().has_step()) {
-    std::printf("Checkpoint:  step %ld, %s\n", static_cast<long>(status.checkpoint().step()),
-                status.checkpoint().uri().c_str());
+    const std::string every = status.checkpoint().has_interval()
+                                  ? absl::StrCat(", about every ", status.checkpoint().interval())
+                                  : "";
+    std::printf("Checkpoint:  step %ld, %s%s\n", static_cast<long>(status.checkpoint().step()),
+                status.checkpoint().uri().c_str(), every.c_str());
   }
   PrintFailures(job);
   PrintConditions(job);

@@ -159,6 +159,12 @@ const ManifestCase kContradictions[] = {
      "job.yaml:11: spec.checkpoint.interval.time: mode Time needs time, and only it has one\n"},
     {"StepsWithoutSteps", "{uri: out}", "{uri: out, interval: {mode: Steps}}",
      "job.yaml:11: spec.checkpoint.interval.steps: mode Steps needs steps, and only it has them\n"},
+    {"MinInModeSteps", "{uri: out}", "{uri: out, interval: {steps: 5, min: 1m}}",
+     "job.yaml:11: spec.checkpoint.interval.min: only mode Auto has min\n"},
+    {"MaxInModeTime", "{uri: out}", "{uri: out, interval: {mode: Time, time: 5m, max: 1h}}",
+     "job.yaml:11: spec.checkpoint.interval.max: only mode Auto has max\n"},
+    {"MinAboveMax", "{uri: out}", "{uri: out, interval: {mode: Auto, min: 2h, max: 1h}}",
+     "job.yaml:11: spec.checkpoint.interval.min: must not be longer than max\n"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Contradictions, BadManifest, testing::ValuesIn(kContradictions), CaseName);

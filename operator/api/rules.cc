@@ -241,6 +241,23 @@ Broken IntervalTime(const CheckpointInterval& interval) {
   return Unless((interval.mode() == "Time") == interval.has_time());
 }
 
+Broken IntervalMin(const CheckpointInterval& interval) {
+  return Unless(interval.mode() == "Auto" || !interval.has_min());
+}
+
+Broken IntervalMax(const CheckpointInterval& interval) {
+  return Unless(interval.mode() == "Auto" || !interval.has_max());
+}
+
+Broken IntervalOrder(const CheckpointInterval& interval) {
+  absl::Duration shortest;
+  absl::Duration longest;
+  const bool known = interval.has_min() && interval.has_max() &&
+                     absl::ParseDuration(interval.min(), &shortest) &&
+                     absl::ParseDuration(interval.max(), &longest);
+  return Unless(!known || shortest <= longest);
+}
+
 Broken ManagedBy(const TrainingJobSpec& spec) {
   static const RE2& name = *new RE2(
       "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/"
@@ -366,6 +383,9 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
       {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},
+      {"interval-min", Typed<CheckpointInterval, IntervalMin>},
+      {"interval-max", Typed<CheckpointInterval, IntervalMax>},
+      {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
       {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},
       {"slices-nest", Typed<TopologySpec, SlicesNest>},

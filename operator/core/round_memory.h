@@ -108,6 +108,14 @@ struct HandOverMemory {
   int64_t checkpoint = -1;
 };
 
+// When checkpoints were saved and ordered, of which the newest is that of `newest_step`. Owned by
+// save_interval.h.
+struct SaveIntervalMemory {
+  int64_t newest_step = -1;
+  absl::Time saved_at = absl::InfinitePast();
+  absl::Time ordered_at = absl::InfinitePast();
+};
+
 // The growth beyond workers.count. Owned by grow.h.
 struct GrowthMemory {
   bool restored = false;  // status.elastic.snoozedUntil has been read
@@ -163,6 +171,7 @@ struct RoundMemory {
 
   StopMemory stop;
   HandOverMemory hand_over;
+  SaveIntervalMemory save_interval;
   GrowthMemory growth;
   ResizeMemory resize;
   AlertMemory alerts;

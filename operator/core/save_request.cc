@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/conditions.h"
+#include "operator/core/order_save.h"
 
 namespace muster::control {
 namespace {
@@ -20,18 +21,6 @@ std::string WhyImpossible(const Draft& draft) {
     return "the job brings its own command, which decides itself when to save";
   }
   return draft.spec().has_checkpoint() ? "" : "the job has no spec.checkpoint to save to";
-}
-
-// Returns the number of agents that got the order. One is enough, because ranks vote on a save.
-int OrderSaves(Draft& draft) {
-  int sent = 0;
-  for (const v1alpha1::Member& member : draft.plan.memory.members) {
-    const Worker* worker = WorkerOf(draft, member);
-    if (worker == nullptr || worker->agent == nullptr || !worker->agent->attached) continue;
-    draft.Send(*worker, SaveOrder{draft.plan.memory.id});
-    ++sent;
-  }
-  return sent;
 }
 
 }  // namespace

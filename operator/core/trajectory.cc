@@ -78,6 +78,8 @@ constexpr Field kFields[] = {
     {"checkpoint.interval.mode", true},
     {"checkpoint.interval.steps", true},
     {"checkpoint.interval.time", true},
+    {"checkpoint.interval.min", false},
+    {"checkpoint.interval.max", true},
     {"checkpoint.keep", false},
     {"checkpoint.onDamage", false},
     {"checkpoint.giveUp", false},

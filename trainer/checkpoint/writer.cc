@@ -56,6 +56,7 @@ struct CheckpointWriter::Job {
   HostBuffer memory;
   std::string partial;  // path
   absl::Time begun, share_written;
+  std::atomic<double> stall_seconds = 0.0;  // for which training waited, or copied itself
   bool collecting = false;
   Manifest manifest;          // so far
   std::vector<bool> arrived;  // by writer
@@ -112,6 +113,7 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
   }
   job->begun = clock_.Monotonic();
   const absl::Status planned = PlanCopy(snapshot, *job);
+  job->stall_seconds = absl::ToDoubleSeconds(clock_.Monotonic() - job->begun);
   MutexLock lock(mu_);
   running_ = false;
   abandon_ = false;
@@ -126,7 +128,12 @@ void CheckpointWriter::FinishCopy() {
     MutexLock lock(mu_);
     if (job_ != nullptr) copy = job_->copy;
   }
-  if (copy != nullptr) copy->Finish();
+  if (copy == nullptr) return;
+  const absl::Time begun = clock_.Monotonic();
+  copy->Finish();
+  MutexLock lock(mu_);
+  if (job_ == nullptr || job_->copy != copy) return;
+  job_->stall_seconds += absl::ToDoubleSeconds(clock_.Monotonic() - begun);
 }
 
 absl::Status CheckpointWriter::PlanCopy(const Snapshot& snapshot, Job& job) const {
@@ -365,6 +372,7 @@ void CheckpointWriter::SendReport(const Job& job, v1alpha1::CheckpointReport::Ph
   report.set_error(error);
   report.set_bytes(static_cast<int64_t>(TotalBytes(job)));
   report.set_seconds(absl::ToDoubleSeconds(clock_.Monotonic() - job.begun));
+  report.set_stall_seconds(job.stall_seconds);
   report_(report);
 }
 

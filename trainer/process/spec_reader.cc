@@ -117,7 +117,12 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   MUSTER_RETURN_IF_ERROR(ReadParallelism(spec.trainer().parallelism(), config.training));
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
-  if (interval.mode() == "Time") {
+  if (interval.mode() == "Auto") {
+    // The operator orders checkpoints; while it is away, the longest interval is kept.
+    MUSTER_ASSIGN_OR_RETURN(
+        config.settings.save_every,
+        ReadDuration(interval.max(), "checkpoint.interval.max", absl::Hours(1)));
+  } else if (interval.mode() == "Time") {
     MUSTER_ASSIGN_OR_RETURN(
         config.settings.save_every,
         ReadDuration(interval.time(), "checkpoint.interval.time", absl::Minutes(10)));

@@ -1,0 +1,78 @@
+#include "operator/core/save_interval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "operator/core/active_time.h"
+#include "operator/core/conditions.h"
+#include "operator/core/order_save.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+constexpr double kFailuresPerNodeDay = 6.5 / 1000;
+constexpr absl::Duration kLeast = absl::Minutes(1), kMost = absl::Hours(1);
+
+SaveCosts CostsOf(const Draft& draft) {
+  SaveCosts costs;
+  if (const auto& written = draft.view.checkpoint.written) {
+    costs.stall = absl::Seconds(written->stall_seconds());
+    costs.write = absl::Seconds(written->seconds());
+  }
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  costs.observed = ActiveFor(status, draft.view.wall);
+  costs.failures = status.failures().count() + status.failures().ignored();
+  costs.workers = std::max(1, draft.WorkersWanted());
+  return costs;
+}
+
+// Follows status.checkpoint, whose time another leader may have written.
+void NoteNewest(Draft& draft) {
+  SaveIntervalMemory& memory = draft.memory().save_interval;
+  const v1alpha1::CheckpointStatus& newest = draft.plan.status.checkpoint();
+  if (!newest.has_step() || newest.step() == memory.newest_step) return;
+  memory.newest_step = newest.step();
+  const absl::Duration age = draft.view.wall - ParseWall(newest.time());
+  memory.saved_at = draft.view.now - std::max(age, absl::ZeroDuration());
+}
+
+}  // namespace
+
+absl::Duration MeanTimeBetweenFailures(const SaveCosts& costs) {
+  const absl::Duration assumed =
+      absl::Hours(24) / (kFailuresPerNodeDay * std::max(1, costs.workers));
+  return (costs.observed + assumed) / (costs.failures + 1);
+}
+
+absl::Duration SaveInterval(const SaveCosts& costs, absl::Duration least, absl::Duration most) {
+  if (costs.stall <= absl::ZeroDuration()) return std::min(least, most);
+  const double seconds = std::sqrt(2.0 * absl::ToDoubleSeconds(costs.stall) *
+                                   absl::ToDoubleSeconds(MeanTimeBetweenFailures(costs)));
+  const absl::Duration best = std::max({absl::Seconds(seconds), 2 * costs.write, least});
+  return std::min(best, most);
+}
+
+void SaveAtIntervals(Draft& draft) {
+  const v1alpha1::CheckpointInterval& wanted = draft.spec().checkpoint().interval();
+  RoundMemory& memory = draft.memory();
+  if (wanted.mode() != "Auto" || !draft.spec().has_trainer() ||
+      memory.phase != RoundPhase::kActive || memory.stop.since) {
+    return;
+  }
+  NoteNewest(draft);
+  const absl::Duration interval = SaveInterval(
+      CostsOf(draft), ParseDurationOr(wanted.min(), kLeast), ParseDurationOr(wanted.max(), kMost));
+  SaveIntervalMemory& saves = memory.save_interval;
+  absl::Time last = std::max(saves.saved_at, saves.ordered_at);
+  if (last == absl::InfinitePast()) last = memory.phase_since;
+  if (draft.view.now < last + interval) return draft.RequeueAt(last + interval);
+  if (OrderSaves(draft) == 0) return;
+  saves.ordered_at = draft.view.now;
+  draft.status().mutable_checkpoint()->set_interval(
+      absl::FormatDuration(absl::Trunc(interval, absl::Seconds(1))));
+  draft.RequeueAt(draft.view.now + interval);
+}
+
+}  // namespace muster::control

@@ -111,6 +111,8 @@ class Life {
     if (Pick(0, 3) == 0) job.request.required_level = "rack";
     job.fits_nowhere = Pick(0, 9) == 0;
     if (Pick(0, 5) == 0) job.request.slices = {{job.request.max, "rack"}};
+    const int size = job.request.max;
+    if (next_ % 3 == 0) job.larger_sizes = {2 * size, 3 * size};
     world_.Submit(job);
   }
 
@@ -122,7 +124,7 @@ class Life {
 };
 
 TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
-  int decided = 0, asked = 0, leavers = 0, nowhere = 0, kinds[5] = {};
+  int decided = 0, asked = 0, leavers = 0, nowhere = 0, yields = 0, kinds[5] = {};
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Life life(seed);
     for (int cycle = 0; cycle < 60; ++cycle) {
@@ -146,13 +148,17 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
         asked += static_cast<int>(answers.size());
       }
       decided += static_cast<int>(decisions.size());
-      for (const Decision& decision : decisions) ++kinds[static_cast<int>(decision.action)];
+      for (const Decision& decision : decisions) {
+        ++kinds[static_cast<int>(decision.action)];
+        yields += decision.reason == ScheduleReason::kYielded ? 1 : 0;
+      }
     }
   }
   EXPECT_GT(decided, 1000);
   EXPECT_GT(asked, 100);
   EXPECT_GT(leavers, 20);
   EXPECT_GT(nowhere, 20);
+  EXPECT_GT(yields, 5);
   for (int action = 0; action < 5; ++action) EXPECT_GT(kinds[action], 5) << action;
 }
 

@@ -4,7 +4,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "planner/logits_rows.h"
 
 namespace muster::planner {
 namespace {
@@ -40,9 +39,10 @@ int64_t SavedPerToken(const ModelShape& shape) {
 // Returns the bytes that the loss takes of one micro-batch of so many tokens: a chunk of logits,
 // which become log-probabilities and their gradient in place, and a chunk's copies in the type of
 // products if that is another. Gradients from several chunks are added up in tensors of their own.
-int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens) {
+int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens,
+                     LogitsPlace place) {
   const int64_t element = ElementBytes(precision), compute = ComputeBytes(precision);
-  const int64_t rows = LogitsRows(tokens, shape.vocabulary);
+  const int64_t rows = LogitsRows(tokens, shape.vocabulary, place);
   const int64_t chunk =
       rows * shape.vocabulary * (element + (compute == element ? 0 : 2 * compute));
   return rows == tokens ? chunk : chunk + (shape.vocabulary + tokens) * shape.width * element;
@@ -87,7 +87,7 @@ MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerK
 }
 
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
-                              int32_t sequence, OptimizerKind optimizer) {
+                              int32_t sequence, OptimizerKind optimizer, LogitsPlace place) {
   const int64_t element = ElementBytes(precision);
   const int64_t compute = ComputeBytes(precision);
   const int64_t tokens = int64_t{micro_batch} * sequence;
@@ -107,7 +107,7 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
   }
   memory.activations =
       saved * shape.layers + tokens * shape.width * compute + SharedBias(shape, sequence) * element;
-  memory.logits = LogitsMemory(shape, precision, tokens);
+  memory.logits = LogitsMemory(shape, precision, tokens, place);
   return memory;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "planner/logits_rows.h"
 #include "planner/model_shape.h"
 
 namespace muster::planner {
@@ -40,7 +41,8 @@ struct MemoryEstimate {
 };
 
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
-                              int32_t sequence, OptimizerKind optimizer);
+                              int32_t sequence, OptimizerKind optimizer,
+                              LogitsPlace place = LogitsPlace::kCpu);
 
 // Returns the part of EstimateMemory() that follows from the number of parameters alone: all but
 // activations and logits.

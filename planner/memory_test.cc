@@ -28,6 +28,10 @@ TEST(EstimateMemory, CountsEachPart) {
   EXPECT_EQ(fp32.checkpoint_copy, 12 * p);
   // A chunk, and the gradients of the head's weight and input.
   EXPECT_EQ(fp32.logits, (int64_t{164} * 50304 + (50304 + 4096) * 768) * 4);
+  EXPECT_EQ(
+      EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kAdamW, LogitsPlace::kGpu)
+          .logits,
+      (int64_t{2048} * 50304 + (50304 + 4096) * 768) * 4);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kSgd).optimizer, 0);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp64, 4, 1024, OptimizerKind::kSgdMomentum).optimizer,
             8 * p);
@@ -63,6 +67,7 @@ TEST(LogitsRows, ChunksAreBoundedAndAlike) {
   EXPECT_EQ(LogitsRows(4096, 1 << 20), 32);  // never fewer, if there are as many
   EXPECT_EQ(LogitsRows(7, int64_t{1} << 30), 7);
   EXPECT_EQ(LogitsRows(0, 512), 0);
+  EXPECT_EQ(LogitsRows(4096, 50304, LogitsPlace::kGpu), 2048);  // 2 chunks
 }
 
 TEST(EstimateMemory, BiasesOfPositionsAreKeptOnce) {

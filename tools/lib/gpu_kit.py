@@ -43,6 +43,10 @@ GPT2_PARAMETERS = 124_475_904
 MICRO_BATCHES = (8, 16, 32, 64)
 
 
+class OutOfTime(Exception):
+    """Says that a program was given no more time."""
+
+
 class CannotRun(Exception):
     """Says in a sentence what this machine lacks."""
 
@@ -56,7 +60,7 @@ def probe(python):
     if done.returncode != 0:
         why = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
         raise CannotRun(f"PyTorch 2.11 for CUDA 13 is needed, and {python} cannot import it: {why}")
-    facts = json.loads(done.stdout)
+    facts = json.loads(done.stdout.splitlines()[-1])
     if not facts["torch"].startswith("2.11.") or not (facts["cuda"] or "").startswith("13."):
         raise CannotRun(f"PyTorch 2.11 for CUDA 13 is needed, and {python} has {facts['torch']} for CUDA {facts['cuda']}")
     if facts["cards"] == 0:
@@ -87,15 +91,18 @@ class Run:
         self.end = time.monotonic() + 60 * minutes
         self.rows = []
         self.folder = tempfile.mkdtemp(prefix="gpu-kit-")
-        paths = ":".join(libraries(facts["folder"]))
-        self.environment = {**os.environ, "LD_LIBRARY_PATH": paths, "TEST_TMPDIR": self.folder, "MUSTER_TEST_GPUS": "1",
+        self.paths = ":".join(libraries(facts["folder"]))
+        self.environment = {**os.environ, "TEST_TMPDIR": self.folder, "MUSTER_TEST_GPUS": "1",
                             "PYTHONPATH": f"{KIT / 'python'}:{KIT / 'python/tests/parity'}", "HF_HUB_OFFLINE": "1"}
 
     def program(self, name):
         return str(PROGRAMS / name)
 
     def start(self, command, **options):
-        return subprocess.Popen(command, cwd=KIT, env=self.environment, text=True, start_new_session=True, **options)
+        """Starts a program of the kit with its libraries, or Python with its own."""
+        ours = {} if command[0] == self.python else {"LD_LIBRARY_PATH": self.paths}
+        environment = {**self.environment, **ours}
+        return subprocess.Popen(command, cwd=KIT, env=environment, text=True, start_new_session=True, **options)
 
     def row(self, name, outcome, seconds=0.0, note="", **figures):
         row = {"name": name, "outcome": outcome, "seconds": round(seconds, 1), "figures": figures, "note": note}
@@ -153,6 +160,8 @@ def step(run):
     command = [run.program("step_server"), json.dumps(config), "0", "1", os.path.join(run.folder, "store")]
     try:
         durations = steps_of(run, command, 3, 180)
+    except OutOfTime:
+        return run.row("a GPT-2 step", "ran out of time", time.monotonic() - begin)
     except ValueError as e:
         return run.row("a GPT-2 step", "failed", time.monotonic() - begin, str(e))
     return run.row("a GPT-2 step", "passed", time.monotonic() - begin, **{"ms": round(1000 * durations[-1], 1)})
@@ -196,7 +205,7 @@ def median(numbers):
 
 
 def steps_of(run, command, steps, seconds):
-    """Durations of steps of a server that runs one for each line on its input; raises ValueError in words."""
+    """Durations of steps of a server that runs one for each line on its input; raises ValueError in words, or OutOfTime."""
     end_at = min(run.end, time.monotonic() + seconds)
     log = open(os.path.join(run.folder, "server.log"), "w+")
     process = run.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
@@ -204,7 +213,7 @@ def steps_of(run, command, steps, seconds):
     def read():
         left = end_at - time.monotonic()
         if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
-            raise ValueError("ran out of time")
+            raise OutOfTime()
         line = process.stdout.readline()
         if not line:
             log.seek(0)
@@ -232,15 +241,15 @@ def tokens_per_second(run, command, config, micro_batch):
 
 def best(run, command, config):
     """(tokens per second, micro-batch) of the fastest of growing micro-batches, up to the first that fails."""
-    rates, why = [], ""
+    rates, failure = [], None
     for micro_batch in MICRO_BATCHES:
         try:
             rates.append((tokens_per_second(run, command, config, micro_batch), micro_batch))
-        except ValueError as e:
-            why = str(e)
+        except (OutOfTime, ValueError) as e:
+            failure = e
             break
     if not rates:
-        raise ValueError(why)
+        raise failure
     return max(rates)
 
 
@@ -252,6 +261,9 @@ def step_row(run, name, command, config, against=None):
     begin = time.monotonic()
     try:
         rate, micro_batch = best(run, command, config)
+    except OutOfTime:
+        run.row(name, "ran out of time", time.monotonic() - begin)
+        return None
     except ValueError as e:
         run.row(name, "failed", time.monotonic() - begin, str(e))
         return None

@@ -134,6 +134,20 @@ class KitTest(unittest.TestCase):
         self.assertFalse(self.kit.step(run))
         self.assertEqual((run.rows[1]["outcome"], run.rows[1]["note"]), ("failed", "step_server: no GPU can be used"))
 
+    def test_benchmarks_after_the_time_are_no_failures(self):
+        run, server = self.new_run(), self.program("step_server", SERVER)
+        run.end = 0
+        self.assertFalse(self.kit.step(run))
+        self.assertIsNone(self.kit.step_row(run, "muster", [server], {"shape": self.kit.GPT2, "sequence": 8, "precision": "fp32"}))
+        self.assertEqual([row["outcome"] for row in run.rows], ["ran out of time", "ran out of time"])
+
+    def test_programs_get_the_libraries_of_the_kit_and_python_its_own(self):
+        run = self.new_run()
+        show = self.program("show", "import os; print(os.environ.get('LD_LIBRARY_PATH', 'none'))")
+        for command, expected in ([show], f"{self.folder}/lib:/t/torch/lib"), ([run.python, show], os.environ.get("LD_LIBRARY_PATH", "none")):
+            process = run.start(command, stdout=subprocess.PIPE)
+            self.assertEqual(process.communicate()[0].strip(), expected)
+
     def test_llama_and_bloom_need_transformers(self):
         run = self.new_run()
         run.environment["PYTHONPATH"] = ""

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "c10/core/Device.h"
-#include "planner/model_presets.h"
+#include "planner/memory.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/device/device_runtime.h"
 

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "c10/core/ScalarType.h"
 #include "planner/layout.h"
+#include "planner/logits_rows.h"
 #include "planner/memory.h"
 #include "planner/model_presets.h"
 #include "trainer/data/tensor_feed.h"
@@ -75,9 +76,10 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
                                                      const TrainingOptions& training) {
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
   MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
-  const planner::MemoryEstimate whole =
-      planner::EstimateMemory(shape, precision, static_cast<int32_t>(training.micro_batch),
-                              static_cast<int32_t>(training.sequence), kind);
+  const planner::MemoryEstimate whole = planner::EstimateMemory(
+      shape, precision, static_cast<int32_t>(training.micro_batch),
+      static_cast<int32_t>(training.sequence), kind,
+      training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu);
   planner::MemoryEstimate memory = planner::DivideMemory(
       whole, planner::UnitSizesOf(shape), spec.trainer().parallelism().zero(), ShardsOf(spec),
       {.optimizer = training.offload.optimizer, .weights = training.offload.weights});

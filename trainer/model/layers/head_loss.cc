@@ -79,6 +79,10 @@ struct Needs {
   bool weight = false;
 };
 
+planner::LogitsPlace PlaceOf(const at::Tensor& x) {
+  return x.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu;
+}
+
 class LossByChunks {
  public:
   LossByChunks(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels)
@@ -86,7 +90,7 @@ class LossByChunks {
         weight_(weight),
         labels_(labels),
         wide_(LossType(x.scalar_type())),
-        chunk_(planner::LogitsRows(x.size(0), weight.size(0))) {}
+        chunk_(planner::LogitsRows(x.size(0), weight.size(0), PlaceOf(x))) {}
 
   // Computes the loss, an FP64 scalar on the device, and of the gradients those that are needed.
   at::Tensor Compute(Needs needs, Gradients& gradients) {

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr absl::Duration kSnooze = absl::Minutes(2);
@@ -207,6 +208,19 @@ TEST_F(GrowTest, ALostWorkerBeyondTheCountIsNotReplaced) {
   Join();
   EXPECT_EQ(world_.Condition(ConditionType::kRunning), "True/RoundActive");
   EXPECT_EQ(Elastic().reason(), "Snoozed");
+}
+
+// With zero, the worker held a slice of the state, but there is nobody left to save it.
+TEST_F(GrowTest, NoCheckpointIsAskedForWhenAnExtraWorkerIsLost) {
+  world_.view.spec.mutable_checkpoint()->set_uri("out");
+  Grow();
+  world_.view.spec.mutable_trainer()->mutable_parallelism()->set_zero(1);
+  world_.memory.trajectory.clear();  // the round goes on by the new spec
+  world_.view.pods[3].phase = PodPhase::kFailed;
+  const Plan plan = world_.Decide();
+  EXPECT_THAT(EventReasons(plan), HasSubstr("GrowthEnded"));
+  EXPECT_THAT(EventReasons(plan), Not(HasSubstr("SaveRequested")));
+  EXPECT_THAT(OrderTexts(plan), Not(HasSubstr("Save")));
 }
 
 TEST_F(GrowTest, TheLastOfTheExtraWorkersIsLostAlone) {

@@ -1,5 +1,6 @@
 #include "operator/core/hand_over.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "absl/time/time.h"
 #include "operator/core/progress.h"
 #include "operator/core/slice_span.h"
+#include "operator/core/spot.h"
+#include "operator/core/workers.h"
 #include "planner/layout.h"
 
 namespace muster::control {
@@ -40,11 +43,21 @@ bool SlicesLeave(const Draft& draft) {
   return FirstGap(std::move(staying)).has_value();
 }
 
+// Returns true if a member is lost, or leaves its node: the round ends before all could save.
+bool EndsAnyhow(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  return std::any_of(memory.members.begin(), memory.members.end(), [&](const Member& member) {
+    const Worker* worker = WorkerOf(draft, member);
+    return worker == nullptr || IsLost(worker->presence) || IsLeaving(memory, *worker);
+  });
+}
+
 }  // namespace
 
 void SaveBeforeSlicesLeave(Draft& draft) {
   HandOverMemory& memory = draft.memory().hand_over;
-  if (draft.memory().stop.since || !draft.spec().has_checkpoint() || !SlicesLeave(draft)) {
+  if (draft.memory().stop.since || !draft.spec().has_checkpoint() || !SlicesLeave(draft) ||
+      EndsAnyhow(draft)) {
     memory = {};
     return;
   }

@@ -71,6 +71,7 @@ void Write(TestWorld& world, int64_t step, double stall) {
   v1alpha1::CheckpointReport written;
   written.set_phase(v1alpha1::CheckpointReport::WRITTEN);
   written.mutable_version()->set_step(step);
+  written.mutable_version()->set_attempt(1);
   written.set_directory("step-000000001");
   written.set_seconds(1.0);
   written.set_stall_seconds(stall);
@@ -100,6 +101,7 @@ TEST(SaveIntervalTest, LaterSavesFollowTheMeasuredCost) {
   // Two workers fail every 77 days: sqrt(2 * 0.1 ms * 77 days) = 36 s, below the shortest.
   EXPECT_EQ(OrdersAfter(world, kMinute), "Save:0 Save:1");
   Write(world, 20, 0.01);
+  world.Decide();
   EXPECT_THAT(OrdersAfter(world, kMinute), IsEmpty()) << "6 minutes now";
   EXPECT_EQ(OrdersAfter(world, absl::Minutes(6)), "Save:0 Save:1");
 }
@@ -113,6 +115,7 @@ TEST(SaveIntervalTest, MinAndMaxOfTheSpecAreTheBounds) {
   EXPECT_THAT(OrdersAfter(world, absl::Seconds(9)), IsEmpty());
   EXPECT_EQ(OrdersAfter(world, absl::Seconds(1)), "Save:0 Save:1");
   Write(world, 10, 5.0);
+  world.Decide();
   EXPECT_THAT(OrdersAfter(world, absl::Seconds(19)), IsEmpty());
   EXPECT_EQ(OrdersAfter(world, absl::Seconds(1)), "Save:0 Save:1");
 }

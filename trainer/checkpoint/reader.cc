@@ -78,10 +78,10 @@ absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::strin
 // checks them.
 absl::Status CheckpointReader::ReadPieces(const TensorRecord& tensor, const TensorSlice& slice,
                                           uint64_t first, uint64_t last, char* into) const {
-  const std::string share = WriterOfShare(slice.file);
-  const std::string writer = share.empty() ? "" : absl::StrCat(", which ", share, " saved");
   const absl::StatusOr<const ReadableFile*> opened = FileNamed(slice.file);
   if (!opened.ok()) {
+    const std::string share = WriterOfShare(slice.file);
+    const std::string writer = share.empty() ? "" : absl::StrCat(", which ", share, " saved");
     return absl::Status(opened.status().code(),
                         absl::StrCat(path_, ": ", tensor.name, ": cannot read ", slice.file, writer,
                                      ": ", opened.status().message()));
@@ -92,6 +92,7 @@ absl::Status CheckpointReader::ReadPieces(const TensorRecord& tensor, const Tens
   for (uint64_t at = first; at < last; at += piece) {
     const uint64_t bytes = std::min(piece, last - at);
     if (Hash64({into + (at - first), bytes}) == slice.checksums[at / piece]) continue;
+    const std::string share = WriterOfShare(slice.file);
     return absl::DataLossError(absl::StrCat(
         path_, ": ", tensor.name, ": the bytes in ", slice.file, " at ", slice.offset + at,
         " are not those that were written", share.empty() ? "" : absl::StrCat(" by ", share)));
@@ -129,7 +130,7 @@ absl::Status CheckpointReader::ReadBytes(const TensorRecord& tensor, const Tenso
 absl::Status CheckpointReader::ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
                                          uint64_t begin, std::span<std::byte> into) const {
   const uint64_t width = ElementBytes(tensor.type);
-  const ElementRun run = RunInSlice(tensor, slice, {begin, begin + into.size() / width});
+  const ElementRange run = RunInSlice(tensor, slice, {begin, begin + into.size() / width});
   if (run.size() == 0) return absl::OkStatus();
   const uint64_t from = (run.begin - slice.begin) * width, bytes = run.size() * width;
   if (slice.lengths.empty()) {

@@ -37,12 +37,13 @@ uint64_t FirstFrom(const TensorRecord& tensor, const TensorSlice& slice, uint64_
 
 }  // namespace
 
-ElementRun RunInSlice(const TensorRecord& tensor, const TensorSlice& slice, ElementRun of_tensor) {
+ElementRange RunInSlice(const TensorRecord& tensor, const TensorSlice& slice,
+                        ElementRange of_tensor) {
   const uint64_t begin = FirstFrom(tensor, slice, of_tensor.begin);
   return {begin, std::max(begin, FirstFrom(tensor, slice, of_tensor.end))};
 }
 
-void CopyFromBox(const TensorRecord& tensor, const TensorSlice& slice, ElementRun run,
+void CopyFromBox(const TensorRecord& tensor, const TensorSlice& slice, ElementRange run,
                  const char* from, uint64_t first, std::span<std::byte> into) {
   const uint64_t width = ElementBytes(tensor.type);
   const uint64_t row = static_cast<uint64_t>(slice.lengths.back());

@@ -14,18 +14,19 @@ namespace muster::trainer {
 // slice in one run.
 
 // The elements [begin, end) of a slice's box, or of a tensor.
-struct ElementRun {
+struct ElementRange {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t size() const { return end - begin; }
 };
 
 // Returns the elements of the slice's box that the slice holds and that lie in the run `of_tensor`.
-ElementRun RunInSlice(const TensorRecord& tensor, const TensorSlice& slice, ElementRun of_tensor);
+ElementRange RunInSlice(const TensorRecord& tensor, const TensorSlice& slice,
+                        ElementRange of_tensor);
 
 // Copies the elements `run` of the slice's box from `from`, which holds nothing else, to their
 // places in `into`, which begins with the tensor's element `first`.
-void CopyFromBox(const TensorRecord& tensor, const TensorSlice& slice, ElementRun run,
+void CopyFromBox(const TensorRecord& tensor, const TensorSlice& slice, ElementRange run,
                  const char* from, uint64_t first, std::span<std::byte> into);
 
 }  // namespace muster::trainer

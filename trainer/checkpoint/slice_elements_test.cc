@@ -35,7 +35,7 @@ TEST(SliceElementsTest, AnyRunOfTheTensorFindsItsElementsInABox) {
   const std::vector<uint64_t> places = Places(slice);
   for (uint64_t begin = 0; begin <= 120; ++begin) {
     for (uint64_t end = begin; end <= 120; ++end) {
-      const ElementRun run = RunInSlice(tensor, slice, {begin, end});
+      const ElementRange run = RunInSlice(tensor, slice, {begin, end});
       std::vector<std::byte> into(end - begin, std::byte{0}), expected = into;
       std::vector<char> from;
       for (size_t i = 0; i < places.size(); ++i) {
@@ -55,8 +55,8 @@ TEST(SliceElementsTest, AnyRunOfTheTensorFindsItsElementsInABox) {
 TEST(SliceElementsTest, AFlatSliceHoldsARunOfTheTensor) {
   const TensorRecord tensor{"t", DataType::kF32, {10, 10}, {}};
   const TensorSlice slice{.file = "a", .begin = 20, .count = 30};
-  const auto expect = [&](ElementRun of_tensor, ElementRun in_slice) {
-    const ElementRun run = RunInSlice(tensor, slice, of_tensor);
+  const auto expect = [&](ElementRange of_tensor, ElementRange in_slice) {
+    const ElementRange run = RunInSlice(tensor, slice, of_tensor);
     EXPECT_EQ(run.size(), in_slice.size());
     if (run.size() > 0) EXPECT_EQ(run.begin, in_slice.begin);
   };

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
+#include "operator/api/recovery_rules.h"
 #include "operator/api/unless.h"
 #include "planner/layout.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
@@ -233,31 +233,6 @@ Broken FinalFractionOfDecay(const OptimizerSpec& optimizer) {
   return Unless(optimizer.schedule() != "constant" || optimizer.final_fraction() == 0.1);
 }
 
-Broken IntervalSteps(const CheckpointInterval& interval) {
-  return Unless((interval.mode() == "Steps") == interval.has_steps());
-}
-
-Broken IntervalTime(const CheckpointInterval& interval) {
-  return Unless((interval.mode() == "Time") == interval.has_time());
-}
-
-Broken IntervalMin(const CheckpointInterval& interval) {
-  return Unless(interval.mode() == "Auto" || !interval.has_min());
-}
-
-Broken IntervalMax(const CheckpointInterval& interval) {
-  return Unless(interval.mode() == "Auto" || !interval.has_max());
-}
-
-Broken IntervalOrder(const CheckpointInterval& interval) {
-  absl::Duration shortest;
-  absl::Duration longest;
-  const bool known = interval.has_min() && interval.has_max() &&
-                     absl::ParseDuration(interval.min(), &shortest) &&
-                     absl::ParseDuration(interval.max(), &longest);
-  return Unless(!known || shortest <= longest);
-}
-
 Broken ManagedBy(const TrainingJobSpec& spec) {
   static const RE2& name = *new RE2(
       "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/"
@@ -280,37 +255,6 @@ Broken SlicesNest(const TopologySpec& topology) {
     if (inner > 0 && outer % inner != 0) return absl::StrCat("here ", outer, " and ", inner);
   }
   return {};
-}
-
-Broken BackoffOrder(const FailurePolicySpec& policy) {
-  absl::Duration initial;
-  absl::Duration longest;
-  const bool known = absl::ParseDuration(policy.initial_backoff(), &initial) &&
-                     absl::ParseDuration(policy.max_backoff(), &longest);
-  return Unless(!known || initial <= longest,
-                absl::StrCat("here ", policy.initial_backoff(), " and ", policy.max_backoff()));
-}
-
-Broken RuleHasMatcher(const FailureRule& rule) {
-  return Unless(rule.has_exit_codes() || rule.has_log_pattern() || rule.signals_size() > 0 ||
-                rule.reasons_size() > 0 || rule.containers_size() > 0 ||
-                rule.node_conditions_size() > 0 || rule.pod_conditions_size() > 0);
-}
-
-Broken LogPatternCompiles(const FailureRule& rule) {
-  if (!rule.has_log_pattern()) return {};
-  const RE2 pattern(rule.log_pattern(), RE2::Quiet);
-  return Unless(pattern.ok(), pattern.error());
-}
-
-Broken ExitCodesGiven(const ExitCodeMatch& codes) {
-  return Unless(codes.values_size() > 0 || codes.ranges_size() > 0);
-}
-
-Broken RangeOrder(const ExitCodeRange& range) {
-  if (!range.has_first() || !range.has_last()) return {};
-  return Unless(range.first() <= range.last(),
-                absl::StrCat("here ", range.first(), " and ", range.last()));
 }
 
 Broken AlertLossNotFalling(const AlertRule& rule) {

@@ -255,4 +255,18 @@ std::vector<ConformanceCase> CommunicatorConformanceCases(c10::Device device) {
   return cases;
 }
 
+std::vector<std::string> RunOnThreads(const ConformanceCase& test,
+                                      std::vector<std::unique_ptr<Communicator>> communicators) {
+  std::vector<std::string> wrong(communicators.size());
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < communicators.size(); ++r) {
+    threads.emplace_back([&, r] {
+      wrong[r] = test.body(*communicators[r]);
+      communicators[r].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return wrong;
+}
+
 }  // namespace muster::trainer

@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_COMM_COMMUNICATOR_CONFORMANCE_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct ConformanceCase {
 // The tensors of the cases are on `device`.
 std::vector<ConformanceCase> CommunicatorConformanceCases(
     c10::Device device = c10::DeviceType::CPU);
+
+// Runs a case over ranks that are threads, each of which ends its communicator with its body.
+// Returns what the bodies returned, by rank.
+std::vector<std::string> RunOnThreads(const ConformanceCase& test,
+                                      std::vector<std::unique_ptr<Communicator>> communicators);
 
 }  // namespace muster::trainer
 

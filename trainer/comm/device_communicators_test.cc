@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -59,17 +58,7 @@ class DeviceConformanceTest : public testing::TestWithParam<std::pair<Way, Confo
 
 TEST_P(DeviceConformanceTest, Holds) {
   const auto& [way, test] = GetParam();
-  Communicators communicators = way.make(test);
-  std::vector<std::string> wrong(communicators.size());
-  std::vector<std::thread> threads;
-  for (size_t r = 0; r < communicators.size(); ++r) {
-    threads.emplace_back([&, r] {
-      wrong[r] = test.body(*communicators[r]);
-      communicators[r].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& text : wrong) EXPECT_EQ(text, "");
+  for (const std::string& text : RunOnThreads(test, way.make(test))) EXPECT_EQ(text, "");
 }
 
 std::vector<std::pair<Way, ConformanceCase>> Cases() {

@@ -1,8 +1,7 @@
 #include "trainer/comm/local_communicator.h"
 
 #include <string>
-#include <thread>
-#include <vector>
+#include <utility>
 
 #include "ATen/ops/ones.h"
 #include "gtest/gtest.h"
@@ -16,16 +15,7 @@ class LocalConformanceTest : public testing::TestWithParam<ConformanceCase> {};
 TEST_P(LocalConformanceTest, Holds) {
   const ConformanceCase& test = GetParam();
   auto communicators = MakeLocalCommunicators({.size = test.ranks, .deadline = test.deadline});
-  std::vector<std::string> wrong(communicators.size());
-  std::vector<std::thread> threads;
-  for (size_t r = 0; r < communicators.size(); ++r) {
-    threads.emplace_back([&, r] {
-      wrong[r] = test.body(*communicators[r]);
-      communicators[r].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& text : wrong) EXPECT_EQ(text, "");
+  for (const std::string& text : RunOnThreads(test, std::move(communicators))) EXPECT_EQ(text, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LocalConformanceTest,

@@ -216,8 +216,6 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
       return values_->Release(task.unit);
     }
     case TaskKind::kVote:
-      // The update changes the values, and a round that ends here begins with others.
-      casts_->ForgetAll();
       MUSTER_RETURN_IF_ERROR(FinishReduce());
       MUSTER_RETURN_IF_ERROR(state_.Seal());
       return Vote(requests, outcome);
@@ -265,6 +263,8 @@ absl::Status Engine::Backward(const Task& task) {
 }
 
 absl::Status Engine::FinishReduce() {
+  // The update changes the values, and a round that ends here begins with others.
+  casts_->ForgetAll();
   {
     const PhaseScope communication(timer_, Phase::kCommunication);
     MUSTER_RETURN_IF_ERROR(reducer_->Finish());
@@ -353,7 +353,6 @@ absl::Status Engine::ComputeGradients() {
   MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
   for (const Task& task : table_) {
     if (task.kind == TaskKind::kVote) {
-      casts_->ForgetAll();
       MUSTER_RETURN_IF_ERROR(FinishReduce());
       return GatherGradients();
     }

@@ -24,6 +24,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
+#include "tests/bench/or_die.h"
 #include "tests/bench/random_feed.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/data/dataset.h"
@@ -39,17 +40,6 @@ namespace muster::trainer {
 namespace {
 
 constexpr int kRanks = 1024, kShard = 8, kRepetitions = 21;
-
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "begin_bench: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
 template <typename Function>
 Json Milliseconds(int repetitions, const Function& function) {

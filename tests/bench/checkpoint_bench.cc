@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "planner/model_shape.h"
+#include "tests/bench/or_die.h"
 #include "tests/bench/random_feed.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/engine/checkpoint_store.h"
@@ -42,18 +43,6 @@ struct Case {
   int64_t batch, sequence;
   int pairs;
 };
-
-void OkOrDie(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "checkpoint_bench: %s\n", status.ToString().c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  OkOrDie(value.status());
-  return *std::move(value);
-}
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

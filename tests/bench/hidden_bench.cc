@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "planner/model_shape.h"
+#include "tests/bench/or_die.h"
 #include "tests/bench/random_feed.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/engine.h"
@@ -39,17 +40,6 @@ namespace muster::trainer {
 namespace {
 
 constexpr int kRanks = 2, kWarm = 8, kPairs = 24;
-
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "hidden_bench: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
 // A collective of one step, when both ranks have issued it.
 struct Carried {

@@ -27,6 +27,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
+#include "tests/bench/or_die.h"
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/training_state.h"
@@ -38,17 +39,6 @@ namespace {
 
 constexpr int kSavers = 4, kLoaders = 2, kTurns = 11;
 constexpr size_t kCopyBytes = size_t{1} << 20;
-
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "reshard_bench: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
 class NoReports final : public Outbox {
  public:

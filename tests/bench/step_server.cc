@@ -26,6 +26,7 @@
 #include "planner/memory.h"
 #include "planner/model_shape.h"
 #include "tests/bench/counting_allocator.h"
+#include "tests/bench/or_die.h"
 #include "tests/bench/random_feed.h"
 #include "tests/gpu/use_device.h"
 #include "trainer/comm/gloo_communicator.h"
@@ -41,17 +42,6 @@
 
 namespace muster::trainer {
 namespace {
-
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "step_server: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
 // The groups of a round in which so many neighbouring ranks divide one copy of the state.
 class Groups {

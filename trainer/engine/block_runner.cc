@@ -1,9 +1,14 @@
 #include "trainer/engine/block_runner.h"
 
+#include <span>
+#include <vector>
+
 #include "ATen/ops/full.h"
+#include "ATen/ops/stack.h"
 #include "absl/strings/str_cat.h"
 #include "c10/core/GradMode.h"
 #include "torch/csrc/autograd/autograd.h"
+#include "trainer/engine/message_tensor.h"
 #include "trainer/engine/torch_errors.h"
 
 namespace muster::trainer {
@@ -32,6 +37,14 @@ absl::Status BlockRunner::Forward(int block, int micro_batch) {
 
 absl::Status BlockRunner::Backward(int block, int micro_batch) {
   return Catch(*model_.blocks[block], "backward", [&] { BackwardOrThrow(block, micro_batch); });
+}
+
+std::vector<double> BlockRunner::losses(int64_t count) const {
+  if (count == 0) return {};
+  const at::Tensor all =
+      at::stack(at::TensorList(losses_.data(), static_cast<size_t>(count))).to(at::kDouble).cpu();
+  const std::span<const double> numbers = AsSpan(all);
+  return {numbers.begin(), numbers.end()};
 }
 
 void BlockRunner::ForwardOrThrow(int block, int micro_batch) {

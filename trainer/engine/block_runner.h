@@ -30,11 +30,9 @@ class BlockRunner {
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
 
-  // Returns the loss of a micro-batch, summed over valid tokens. Its last block must have run.
-  // Waits for its device.
-  double loss(int micro_batch) const {
-    return losses_.at(static_cast<size_t>(micro_batch)).item<double>();
-  }
+  // Returns the losses of the first `count` micro-batches, each summed over valid tokens. Their
+  // last block must have run. Waits for their device, once.
+  std::vector<double> losses(int64_t count) const;
 
  private:
   struct Boundary {

@@ -1,5 +1,6 @@
 // Tests the engine on a device whose memory the host cannot read.
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -88,6 +89,24 @@ TEST_P(DeviceTest, StepsThatAreRepeatedInDeterministicModeHaveTheSameBits) {
   SoloEngine one(options, Shape(GetParam(), 0.1)), other(options, Shape(GetParam(), 0.1));
   EXPECT_EQ(one.Losses(3), other.Losses(3));
   EXPECT_EQ(one.state->Digest(), other.state->Digest());
+}
+
+// The host waits for the losses and for the norm, both at the vote, however long the step is.
+TEST_P(DeviceTest, AStepReadsItsDeviceTwiceHoweverManyMicroBatchesAndBlocksItHas) {
+  for (const int micro_batches : {1, 4}) {
+    for (const int layers : {1, 3}) {
+      TrainingOptions options = TinyOptions();
+      options.device = FakeDevice();
+      options.micro_batches = micro_batches;
+      planner::ModelShape shape = Shape(GetParam(), 0.1);
+      shape.layers = layers;
+      SoloEngine solo(options, shape);
+      solo.Step();
+      const int64_t before = FakeDeviceReads();
+      solo.Step();
+      EXPECT_EQ(FakeDeviceReads() - before, 2) << micro_batches << " " << layers;
+    }
+  }
 }
 
 TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {

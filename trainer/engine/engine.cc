@@ -1,5 +1,6 @@
 #include "trainer/engine/engine.h"
 
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -289,10 +290,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const int64_t chunks = AllChunks(state_.units());
   const Communicator& copies = groups_.replicas == nullptr ? *communicator_ : *groups_.replicas;
   const SummedChunks sums = SumOwnChunks(state_.units(), copies.rank(), copies.size());
-  std::vector<double> losses;
-  for (int64_t m = 0; m < micro_batches_.leaves(); ++m) {
-    losses.push_back(runner_.loss(static_cast<int>(m)));
-  }
+  const std::vector<double> losses = runner_.losses(micro_batches_.leaves());
   const VoteContribution share{.version = state_.commit().next(),
                                .trajectory = options.trajectory,
                                .first_micro_batch = micro_batches_.begin,
@@ -363,9 +361,8 @@ absl::Status Engine::ComputeGradients() {
 }
 
 double Engine::loss_sum() const {
-  double sum = 0.0;
-  for (int m = 0; m < static_cast<int>(micro_batches_.leaves()); ++m) sum += runner_.loss(m);
-  return sum;
+  const std::vector<double> losses = runner_.losses(micro_batches_.leaves());
+  return std::accumulate(losses.begin(), losses.end(), 0.0);
 }
 
 }  // namespace muster::trainer

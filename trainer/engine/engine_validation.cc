@@ -51,7 +51,7 @@ absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
       contexts.push_back(std::move(context));
     }
     MUSTER_RETURN_IF_ERROR(Evaluate(std::move(contexts)));
-    if (b < batches) message[2 * b] = runner_.loss(0);
+    if (b < batches) message[2 * b] = runner_.losses(1)[0];
   }
   casts_->ForgetAll();
   at::Tensor tensor = ToTensor(message);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ATen/EmptyTensor.h"
 #include "ATen/detail/PrivateUse1HooksInterface.h"
@@ -17,6 +18,7 @@
 #include "ATen/ops/as_strided_native.h"
 #include "ATen/ops/from_blob.h"
 #include "ATen/ops/view_native.h"
+#include "absl/cleanup/cleanup.h"
 #include "c10/core/Allocator.h"
 #include "c10/core/DeviceType.h"
 #include "c10/core/impl/DeviceGuardImplInterface.h"
@@ -41,6 +43,9 @@ void* Unmarked(const void* address) {
 std::atomic<int64_t> limit = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> in_use = 0;
 std::atomic<bool> broken = false;
+std::atomic<int64_t> reads = 0;
+// True while an operator of the device runs on copies, which are no reads of the host's.
+thread_local bool in_operator = false;
 
 class MarkedMemory final : public c10::Allocator {
  public:
@@ -94,6 +99,7 @@ at::Tensor EmptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
 
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
   TORCH_CHECK(!broken.load(), "the fake device is broken");
+  if (to.is_cpu() && !in_operator) ++reads;
   OnHost(to).copy_(OnHost(from));
   return to;
 }
@@ -109,7 +115,10 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
   return CopyFrom(from, to, false);
 }
 
-at::Scalar LocalScalar(const at::Tensor& tensor) { return OnHost(tensor).item(); }
+at::Scalar LocalScalar(const at::Tensor& tensor) {
+  ++reads;
+  return OnHost(tensor).item();
+}
 
 // Autograd asks it whether there is such a device.
 class Hooks final : public at::PrivateUse1HooksInterface {
@@ -136,6 +145,8 @@ void Fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (!value.isTensorList()) continue;
     for (const at::Tensor& tensor : value.toTensorVector()) RefuseHostTensor(op, tensor);
   }
+  const bool outer = std::exchange(in_operator, true);
+  const absl::Cleanup end = [outer] { in_operator = outer; };
   at::native::cpu_fallback(op, stack);
 }
 
@@ -198,6 +209,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 void SetFakeDeviceMemory(int64_t bytes) { limit = bytes; }
 void BreakFakeDevice(bool is_broken) { broken = is_broken; }
 int64_t FakeDeviceMemoryInUse() { return in_use.load(); }
+int64_t FakeDeviceReads() { return reads.load(); }
 
 at::Tensor HostViewOf(const at::Tensor& tensor) { return OnHost(tensor); }
 

@@ -26,6 +26,9 @@ int64_t FakeDeviceMemoryInUse();
 // Makes copies to and from it fail, as those of a card do after an illegal access, or work again.
 void BreakFakeDevice(bool broken);
 
+// Returns how often the host has read its memory, for which it would wait on a card.
+int64_t FakeDeviceReads();
+
 // Returns the tensor of the host whose memory a contiguous tensor of the device has.
 at::Tensor HostViewOf(const at::Tensor& tensor);
 

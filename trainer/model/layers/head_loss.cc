@@ -5,7 +5,6 @@
 
 #include "ATen/ops/_softmax.h"
 #include "ATen/ops/empty.h"
-#include "ATen/ops/stack.h"
 #include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "c10/util/Exception.h"
@@ -28,26 +27,26 @@ at::ScalarType LossType(at::ScalarType type) {
 
 // The labels of some rows; kIgnoredLabel stands for none.
 struct Labels {
-  at::Tensor columns;  // int64 [rows, 1]; 0 where there is none
-  at::Tensor valid;    // bool [rows, 1]
-  bool all_valid = false;
+  at::Tensor columns;      // int64 [rows, 1]; 0 where there is none
+  at::Tensor valid;        // bool [rows, 1]
+  bool all_valid = false;  // false also if it is not known
 
   Labels Rows(int64_t begin, int64_t count) const {
     return {columns.narrow(0, begin, count), valid.narrow(0, begin, count), all_valid};
   }
 };
 
-// The host waits for the device here, once for all rows.
+// Labels on a device are not looked at, since the host would have to wait for it.
 Labels Check(const at::Tensor& labels, int64_t vocabulary) {
   const at::Tensor column = labels.unsqueeze(1), valid = column.ne(kIgnoredLabel);
   const at::Tensor columns = column.masked_fill(valid.logical_not(), 0);
+  if (!labels.is_cpu()) return {columns, valid, false};
   const at::Tensor outside = columns.lt(0).logical_or(columns.ge(vocabulary));
-  const at::Tensor facts = at::stack({outside.any(), valid.all()}).cpu();
-  if (facts[0].item<bool>()) {
+  if (outside.any().item<bool>()) {
     TORCH_CHECK_INDEX(false, "Target ", columns.masked_select(outside)[0].item<int64_t>(),
                       " is out of bounds.");
   }
-  return {columns, valid, facts[1].item<bool>()};
+  return {columns, valid, valid.all().item<bool>()};
 }
 
 // Turns logits [rows, vocabulary] into probabilities, where they lie, and returns their loss. A
@@ -145,7 +144,7 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
   static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &weight = saved[0], &x = saved[1], &logits_gradient = saved[2];
-    const double scale = upstream[0].item<double>();
+    const Factor scale(upstream[0]);
     at::Tensor x_gradient = saved[3], weight_gradient;
     if (context->needs_input_grad(0)) {
       if (logits_gradient.defined()) {
@@ -153,7 +152,7 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
         x_gradient = TimesTransposed(logits_gradient, cast.t());
       }
       // Scaled in the loss's type, before autograd casts it to that of x.
-      x_gradient = x_gradient.to(upstream[0].scalar_type()).mul(scale);
+      x_gradient = scale.Times(x_gradient.to(upstream[0].scalar_type()));
     }
     if (context->needs_input_grad(1)) {
       weight_gradient = logits_gradient.defined()

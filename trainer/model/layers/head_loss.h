@@ -18,7 +18,8 @@ namespace muster::trainer {
 // with each chunk's logits, and keeps these until the backward pass scales them. Cf. Hsu et al.,
 // 2024, "Liger Kernel: efficient Triton kernels for LLM training", section 3.2. Without gradient
 // mode only the loss is computed. A weight of another type is cast through `casts`. Throws
-// c10::IndexError for a label outside the vocabulary.
+// c10::IndexError for a label outside the vocabulary; on a device, for which the host does not
+// wait, such a label is an error of the device (data are checked where they are read).
 at::Tensor HeadLoss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
                     at::ScalarType type, const c10::intrusive_ptr<WeightCasts>& casts = {});
 

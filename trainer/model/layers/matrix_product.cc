@@ -56,10 +56,37 @@ at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
   return OneDnn()->call(x, w, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 
-void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale) {
+Factor::Factor(const at::Tensor& scalar) {
+  if (scalar.is_cpu()) {
+    known_ = scalar.item<double>();
+  } else {
+    of_device_ = scalar;
+  }
+}
+
+std::optional<double> Factor::known() const {
+  if (of_device_.defined()) return std::nullopt;
+  return known_;
+}
+
+void Factor::AddTo(const at::Tensor& sum, const at::Tensor& product) const {
+  if (of_device_.defined()) {
+    sum.addcmul_(product, of_device_);
+  } else {
+    sum.add_(product, known_);
+  }
+}
+
+at::Tensor Factor::Times(const at::Tensor& product) const {
+  return of_device_.defined() ? product.mul(of_device_) : product.mul(known_);
+}
+
+void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
+                const Factor& factor) {
   const bool wider = sum.scalar_type() != a.scalar_type();
-  if (!wider && !(UsesOneDnn(a) && b.size(0) >= kManyRows)) {
-    sum.addmm_(a, b, 1.0, scale);
+  const std::optional<double> known = factor.known();
+  if (known.has_value() && !wider && !(UsesOneDnn(a) && b.size(0) >= kManyRows)) {
+    sum.addmm_(a, b, 1.0, *known);
     return;
   }
   const int64_t most = BlockElements(sum);
@@ -67,22 +94,23 @@ void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
   const int64_t size = (a.size(0) + blocks - 1) / std::max<int64_t>(blocks, 1);
   for (int64_t begin = 0; begin < a.size(0); begin += size) {
     const int64_t count = std::min(size, a.size(0) - begin);
-    sum.narrow(0, begin, count).add_(Product(a.narrow(0, begin, count), b), scale);
+    factor.AddTo(sum.narrow(0, begin, count), Product(a.narrow(0, begin, count), b));
   }
 }
 
 at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
-                         double scale) {
+                         const Factor& factor) {
   const at::Tensor gradient = GradientOf(weight);
   const at::Tensor sum = gradient.defined() ? gradient : at::zeros_like(weight);
-  AddProduct(sum, a, b, scale);
+  AddProduct(sum, a, b, factor);
   return gradient.defined() ? at::Tensor() : sum;
 }
 
-at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& product, double scale) {
+at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& product,
+                         const Factor& factor) {
   const at::Tensor gradient = GradientOf(weight);
-  if (!gradient.defined()) return product.mul(scale);
-  gradient.add_(product, scale);
+  if (!gradient.defined()) return factor.Times(product);
+  factor.AddTo(gradient, product);
   return at::Tensor();
 }
 

@@ -23,20 +23,38 @@ at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
 // From so many rows on, oneDNN gains more than the passes over memory for a temporary cost.
 inline constexpr int64_t kManyRows = 512;
 
-// Adds scale * a [m, rows] times b [rows, n] to sum [m, n], which may be of a wider type, without a
-// second tensor of its size. Products in a narrow type are rounded to it before they are added.
-void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
-                double scale = 1.0);
+// A factor of what is added. A scalar of a device stays there, and the host does not wait for it.
+class Factor {
+ public:
+  Factor() = default;  // 1
+  explicit Factor(double known) : known_(known) {}
+  explicit Factor(const at::Tensor& scalar);
 
-// Adds scale * a times b to the gradient of `weight` [m, n], for the backward pass of a function
+  // Returns its value if the host knows it.
+  std::optional<double> known() const;
+  // Adds factor * product to sum, which may be of a wider type.
+  void AddTo(const at::Tensor& sum, const at::Tensor& product) const;
+  at::Tensor Times(const at::Tensor& product) const;
+
+ private:
+  double known_ = 1.0;
+  at::Tensor of_device_;  // undefined: known_ counts
+};
+
+// Adds factor * a [m, rows] times b [rows, n] to sum [m, n], which may be of a wider type, without
+// a second tensor of its size. Products in a narrow type are rounded to it before they are added.
+void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
+                const Factor& factor = {});
+
+// Adds factor * a times b to the gradient of `weight` [m, n], for the backward pass of a function
 // that saved it as its input. A leaf that has memory for its gradient, as a unit's parameters do,
 // gets the product added there, and the undefined tensor that is returned tells autograd that
 // nothing is left to add. Otherwise returns the product in the weight's type.
 at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
-                         double scale = 1.0);
+                         const Factor& factor = {});
 
 // The same for a product that is computed already.
-at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& product, double scale);
+at::Tensor AddToGradient(const at::Tensor& weight, const at::Tensor& product, const Factor& factor);
 
 }  // namespace muster::trainer
 

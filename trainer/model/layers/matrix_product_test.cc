@@ -34,7 +34,7 @@ TEST(AddProductTest, AddsTheScaledProductOfTensorsOfAnyStrides) {
       const at::Tensor want =
           before.to(at::kDouble).add(a.t().to(at::kDouble).matmul(b.to(at::kDouble)), 0.25);
       const at::Tensor sum = before.clone();
-      AddProduct(sum, a.t(), b, 0.25);
+      AddProduct(sum, a.t(), b, Factor(0.25));
       EXPECT_LT(Distance(sum, want), tolerance) << rows << " " << m << " " << n << " " << type;
     }
   }
@@ -43,16 +43,16 @@ TEST(AddProductTest, AddsTheScaledProductOfTensorsOfAnyStrides) {
 TEST(AddToGradientTest, OnlyALeafThatHasAGradientIsAddedTo) {
   const at::Tensor a = at::randn({6, 4}), b = at::randn({4, 3}), product = a.matmul(b);
   const at::Tensor leaf = at::ones({6, 3}).requires_grad_(true);
-  EXPECT_LT(Distance(AddToGradient(leaf, a, b, 2.0), product.mul(2)), 1e-6);
-  EXPECT_LT(Distance(AddToGradient(leaf, product, 2.0), product.mul(2)), 1e-6);
+  EXPECT_LT(Distance(AddToGradient(leaf, a, b, Factor(2.0)), product.mul(2)), 1e-6);
+  EXPECT_LT(Distance(AddToGradient(leaf, product, Factor(2.0)), product.mul(2)), 1e-6);
   EXPECT_FALSE(leaf.grad().defined());
   const at::Tensor inner = leaf.mul(1);
   EXPECT_LT(Distance(AddToGradient(inner, a, b), product), 1e-6);
 
   const at::Tensor memory = at::zeros_like(leaf);
   leaf.mutable_grad() = memory;
-  EXPECT_FALSE(AddToGradient(leaf, a, b, 2.0).defined());
-  EXPECT_FALSE(AddToGradient(leaf, product, 3.0).defined());
+  EXPECT_FALSE(AddToGradient(leaf, a, b, Factor(2.0)).defined());
+  EXPECT_FALSE(AddToGradient(leaf, product, Factor(3.0)).defined());
   EXPECT_TRUE(leaf.grad().is_same(memory));
   EXPECT_LT(Distance(memory, product.mul(5)), 1e-6);
 }

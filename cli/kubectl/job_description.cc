@@ -11,6 +11,7 @@
 #include "cli/kubectl/job_table.h"
 #include "cli/kubectl/text_table.h"
 #include "cli/progress_line.h"
+#include "operator/core/ledger_book.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::cli::kubectl {
@@ -61,6 +62,27 @@ void AddSection(std::string& out, absl::string_view title, const std::string& te
   if (!text.empty()) absl::StrAppend(&out, "\n", title, ":\n", text);
 }
 
+void AddGoodput(const TrainingJob& job, std::string& out) {
+  const auto goodput = control::GoodputOf(job.status.ledger());
+  if (!goodput) return;
+  Add(out, "Goodput:",
+      absl::StrFormat("%.1f %% of the time did new steps: on nodes for %.1f %%, of that %.1f %%",
+                      100 * goodput->ettr, 100 * goodput->scheduling, 100 * goodput->runtime));
+}
+
+std::string Ledger(const TrainingJob& job) {
+  const v1alpha1::LedgerStatus& ledger = job.status.ledger();
+  const double total = control::TotalSeconds(ledger);
+  std::vector<Row> rows = {{"USE", "TIME", "SHARE"}};
+  for (const control::TimeUse use : control::AllTimeUses()) {
+    const double seconds = control::SecondsOf(ledger, use);
+    if (!(seconds > 0)) continue;
+    rows.push_back({std::string(control::Name(use)), ShortDuration(seconds),
+                    absl::StrFormat("%.1f %%", 100 * seconds / total)});
+  }
+  return rows.size() == 1 ? "" : TextTable(rows);
+}
+
 std::string Conditions(const TrainingJob& job, absl::Time now) {
   std::vector<Row> rows = {{"TYPE", "STATUS", "REASON", "AGE", "MESSAGE"}};
   for (const auto& condition : job.status.conditions()) {
@@ -107,6 +129,8 @@ std::string DescribeJob(const TrainingJob& job, const std::vector<Json>& pods,
   AddProgress(job, out);
   AddCheckpoint(job, now, out);
   AddFailures(job, out);
+  AddGoodput(job, out);
+  AddSection(out, "Time of the ranks", Ledger(job));
   AddSection(out, "Conditions", Conditions(job, now));
   AddSection(out, "Pods", Pods(pods, now));
   AddSection(out, "Events", EventTable(events, job.name, Names(pods), now));

@@ -27,6 +27,7 @@ control::TrainingJob Job() {
       "checkpoint": {"step": 20, "uri": "/checkpoints/gpt/step-20", "time": "2026-01-01T00:00:30Z"},
       "failures": {"count": 1, "latest": {"worker": 1, "class": "Rank", "rule": "default",
                                           "action": "RestartWorker"}},
+      "ledger": {"placing": 4, "starting": 8, "productive": 90, "communication": 12, "rework": 6},
       "conditions": [{"type": "Running", "status": "True", "reason": "RoundActive",
         "message": "round 3 is\nactive", "lastTransitionTime": "2026-01-01T00:00:40Z"}]}})"))
       .value();
@@ -60,6 +61,15 @@ Tokens/s:    1k
 ETA:         1m0s
 Checkpoint:  step 20, /checkpoints/gpt/step-20, 30s old
 Failures:    1, and 0 not counted; the latest: worker 1, Rank, rule default: RestartWorker
+Goodput:     85.0 % of the time did new steps: on nodes for 96.7 %, of that 87.9 %
+
+Time of the ranks:
+USE             TIME    SHARE
+placing         4.0s    3.3 %
+starting        8.0s    6.7 %
+productive      1m30s   75.0 %
+communication   12s     10.0 %
+rework          6.0s    5.0 %
 
 Conditions:
 TYPE      STATUS   REASON        AGE   MESSAGE

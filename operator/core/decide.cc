@@ -18,6 +18,7 @@
 #include "operator/core/gang.h"
 #include "operator/core/grow.h"
 #include "operator/core/hand_over.h"
+#include "operator/core/ledger.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
 #include "operator/core/rounds.h"
@@ -97,7 +98,9 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
   KeepNotices(draft);
   KeepActiveTime(draft);
   Summarize(draft);
+  KeepLedger(draft);
   DecideWrite(draft);
+  if (draft.plan.write_status) ShowLedger(draft);
   return std::move(draft.plan);
 }
 

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_ROUND_MEMORY_H_
 #define MUSTER_OPERATOR_CORE_ROUND_MEMORY_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "absl/time/time.h"
 #include "operator/alerts/job_alerts.h"
 #include "operator/core/conditions.h"
+#include "operator/core/ledger_book.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -130,6 +132,18 @@ struct ResizeMemory {
   std::optional<absl::Time> ended;
 };
 
+// The ledger as it is now, and what the time since `filed_until` is filed by. Owned by ledger.h.
+struct LedgerMemory {
+  using RanksByUse = std::array<int, kTimeUses>;
+  bool restored = false;  // status.ledger has been read
+  v1alpha1::LedgerStatus book;
+  absl::Time filed_until = absl::InfinitePast();
+  RanksByUse ranks{};
+  // The step reports that have been filed.
+  int64_t steps_seen = 0;
+  v1alpha1::PhaseTimes times;
+};
+
 struct RoundMemory {
   RoundPhase phase = RoundPhase::kIdle;
   RoundStamp id;
@@ -174,6 +188,7 @@ struct RoundMemory {
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
   ResizeMemory resize;
+  LedgerMemory ledger;
   AlertMemory alerts;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See

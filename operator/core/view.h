@@ -165,6 +165,9 @@ struct ProgressView {
   std::optional<double> validation_loss;  // the newest one reported
   double tokens_per_second = 0;           // smoothed by the shell; 0: not known
   double steps_per_second = 0;            // likewise
+  // All steps reported since this process began to listen, and the sum of their times.
+  int64_t steps_seen = 0;
+  v1alpha1::PhaseTimes times;
 };
 
 struct CheckpointView {

@@ -207,6 +207,11 @@ void AddJobState(Catalog& all) {
        MetricType::Counter,
        {"training_job", "phase"},
        "Wall time of the steps reported since the operator started, by what it went into."});
+  set(MetricId::kJobRankTime,
+      {"muster_job_rank_seconds_total",
+       MetricType::Counter,
+       {"training_job", "use"},
+       "Seconds of the job's ranks since it was made, by what they went into: status.ledger."});
   set(MetricId::kJobLastStepTime, {"muster_job_last_step_timestamp_seconds", MetricType::Gauge, job,
                                    "When the newest step ended, since the Unix epoch."});
   set(MetricId::kJobCheckpointStep,

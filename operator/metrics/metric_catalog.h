@@ -60,6 +60,7 @@ enum class MetricId {
   kJobSteps,
   kJobValidationLoss,
   kJobTime,
+  kJobRankTime,
   kJobLastStepTime,
   kJobCheckpointStep,
   kJobCheckpointTime,

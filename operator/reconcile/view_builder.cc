@@ -76,8 +76,12 @@ AgentView ToAgentView(const AgentState& state) {
 }
 
 ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
-  return {snapshot.last_step, snapshot.validation_loss, snapshot.tokens_per_second,
-          snapshot.steps_per_second};
+  return {.latest = snapshot.last_step,
+          .validation_loss = snapshot.validation_loss,
+          .tokens_per_second = snapshot.tokens_per_second,
+          .steps_per_second = snapshot.steps_per_second,
+          .steps_seen = snapshot.steps_seen,
+          .times = snapshot.times};
 }
 
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/conditions.h"
+#include "operator/core/ledger_book.h"
 #include "operator/metrics/metric_catalog.h"
 #include "operator/metrics/series.h"
 #include "operator/objects/caches.h"
@@ -42,6 +43,7 @@ class JobFamilies {
   static std::string LabelOf(const TrainingJob& job) { return absl::StrCat(job.ns, "/", job.name); }
   void AddCheckpoint(const std::string& label, const v1alpha1::TrainingJobStatus& status);
   void AddTimes(const std::string& label, const v1alpha1::PhaseTimes& times);
+  void AddLedger(const std::string& label, const v1alpha1::LedgerStatus& ledger);
 
   FamilyBuilder info_{MetricId::kJobInfo};
   FamilyBuilder rounds_{MetricId::kJobRounds};
@@ -59,6 +61,7 @@ class JobFamilies {
   FamilyBuilder speed_{MetricId::kJobTokensPerSecond};
   FamilyBuilder skipped_{MetricId::kJobSkippedSteps};
   FamilyBuilder time_{MetricId::kJobTime};
+  FamilyBuilder rank_time_{MetricId::kJobRankTime};
 };
 
 void JobFamilies::AddStatus(const TrainingJob& job) {
@@ -73,6 +76,7 @@ void JobFamilies::AddStatus(const TrainingJob& job) {
     steps_.Add(static_cast<double>(job.spec.trainer().train().steps()), {label});
   }
   AddCheckpoint(label, status);
+  AddLedger(label, status.ledger());
   for (const v1alpha1::AlertRule& rule : job.spec.alerts()) {
     const bool fires = std::any_of(
         status.alerts().begin(), status.alerts().end(),
@@ -106,6 +110,14 @@ void JobFamilies::AddTimes(const std::string& label, const v1alpha1::PhaseTimes&
   for (const auto& [phase, seconds] : phases) time_.Add(seconds, {label, phase});
 }
 
+// Unreported time goes into other uses later, and a counter must not fall.
+void JobFamilies::AddLedger(const std::string& label, const v1alpha1::LedgerStatus& ledger) {
+  for (const TimeUse use : AllTimeUses()) {
+    if (use == TimeUse::kUnreported) continue;
+    rank_time_.Add(SecondsOf(ledger, use), {label, std::string(Name(use))});
+  }
+}
+
 void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snapshot) {
   if (!snapshot.last_step) return;
   const std::string label = LabelOf(job);
@@ -123,7 +135,7 @@ void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
   for (FamilyBuilder* family :
        {&info_, &rounds_, &failures_, &workers_, &steps_, &alert_firing_, &checkpoint_step_,
         &checkpoint_time_, &checkpoint_failing_, &step_, &step_time_, &loss_, &validation_loss_,
-        &speed_, &skipped_, &time_}) {
+        &speed_, &skipped_, &time_, &rank_time_}) {
     out.push_back(family->Take());
   }
 }

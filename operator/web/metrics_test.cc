@@ -50,6 +50,7 @@ void AddTrainingJob(PageWorld& world, const std::string& name) {
   job["status"] = Json::parse(R"({
     "state": "Training", "round": 3, "workers": {"desired": 2, "ready": 1},
     "failures": {"count": 4, "ignored": 5}, "placement": {"score": 0.5},
+    "ledger": {"productive": 80, "unreported": 3},
     "checkpoint": {"step": 7, "time": "2030-01-01T00:00:00.000Z"},
     "conditions": [{"type": "Checkpointed", "status": "False", "reason": "CheckpointFailed"}]})");
   world.jobs.Upsert(job, 1000);
@@ -148,6 +149,9 @@ TEST(MetricsTest, FiguresOfAJobAreOnThePage) {
   EXPECT_THAT(text, HasSubstr(line("validation_loss", "", "2.75")));
   EXPECT_THAT(text, HasSubstr(line("last_step_timestamp_seconds", "", "1.5")));
   EXPECT_THAT(text, HasSubstr(line("time_seconds_total", ",phase=\"compute\"", "0.25")));
+  EXPECT_THAT(text, HasSubstr(line("rank_seconds_total", ",use=\"productive\"", "80")));
+  EXPECT_THAT(text, HasSubstr(line("rank_seconds_total", ",use=\"queued\"", "0")));
+  EXPECT_THAT(text, Not(HasSubstr("use=\"unreported\"")));
   EXPECT_THAT(text, HasSubstr(line("checkpoint_step", "", "7")));
   EXPECT_THAT(text, HasSubstr(line("checkpoint_timestamp_seconds", "", "1893456000")));
   EXPECT_THAT(text, HasSubstr(line("checkpoint_failing", "", "1")));

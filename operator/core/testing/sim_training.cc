@@ -134,8 +134,12 @@ void SimWorld::Step(const std::vector<SimAgent*>& members) {
     }
     committed = next.step();
     committed_version_ = {attempt, next.step()};
-    progress_.emplace();
-    *progress_->mutable_version() = next;
+    progress_.latest.emplace();
+    *progress_.latest->mutable_version() = next;
+    ++progress_.steps_seen;
+    const double seconds = absl::ToDoubleSeconds(kTick);
+    progress_.times.set_compute(progress_.times.compute() + 0.8 * seconds);
+    progress_.times.set_communication(progress_.times.communication() + 0.2 * seconds);
   }
   const bool stop = std::any_of(members.begin(), members.end(),
                                 [](const SimAgent* agent) { return agent->stop_wanted; });

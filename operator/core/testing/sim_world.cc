@@ -11,8 +11,6 @@
 namespace muster::control {
 namespace {
 
-constexpr absl::Duration kTick = absl::Milliseconds(50);
-
 std::string Fingerprint(const JobView& view, int64_t version) {
   std::string text = absl::StrCat(version, view.spec.SerializeAsString());
   if (view.placement.order) absl::StrAppend(&text, absl::FormatTime(view.placement.order->time));
@@ -59,7 +57,7 @@ JobView SimWorld::Observe() const {
       view.agents.push_back(pod.agent->View());
     }
   }
-  view.progress.latest = progress_;
+  view.progress = progress_;
   view.checkpoint.written = written_;
   return view;
 }
@@ -354,6 +352,8 @@ void SimWorld::ChangeLeader(bool zombie) {
   leading_since_ = now;
   memory_ = RoundMemory{};
   written_.reset();
+  progress_.steps_seen = 0;
+  progress_.times.Clear();
   for (auto& [name, pod] : pods_) {
     if (pod.agent == nullptr) continue;
     pod.agent->Detach(now);

@@ -28,6 +28,9 @@ struct SimPod {
 
 class SimWorld {
  public:
+  // RunOnce() advances time by this; it is also the time of a step.
+  static constexpr absl::Duration kTick = absl::Milliseconds(50);
+
   explicit SimWorld(uint64_t seed);
 
   // Advances virtual time by one tick: the world, then the operator if something may have changed.
@@ -118,7 +121,7 @@ class SimWorld {
   absl::Time next_decision_ = absl::InfinitePast();
   std::string last_seen_;  // fingerprint of the view, to decide only when it changed
   int failing_writes_ = 0;
-  std::optional<v1alpha1::StepReport> progress_;
+  ProgressView progress_;
   std::vector<v1alpha1::CheckpointRef> checkpoints_;
   std::optional<v1alpha1::CheckpointReport> written_;
   bool disk_full_ = false;

@@ -1,0 +1,165 @@
+#include "operator/core/ledger.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "operator/core/conditions.h"
+#include "operator/core/ended.h"
+#include "operator/core/ledger_book.h"
+#include "operator/core/membership.h"
+#include "planner/layout.h"
+
+namespace muster::control {
+namespace {
+
+using RanksByUse = LedgerMemory::RanksByUse;
+
+int& At(RanksByUse& ranks, TimeUse use) { return ranks[static_cast<size_t>(use)]; }
+
+bool IsState(const v1alpha1::TrainingJobStatus& status, JobState state) {
+  return status.state() == Name(state);
+}
+
+// Adds the workers up to `wanted` that are in no round by what they wait for.
+void AddWaiting(const Draft& draft, int wanted, const std::set<int>& members, RanksByUse& workers) {
+  const v1alpha1::Condition* scheduled =
+      FindCondition(draft.plan.status, ConditionType::kScheduled);
+  const bool queued = scheduled != nullptr && scheduled->reason() == Name(Reason::kQueued);
+  for (int index = 0; index < wanted; ++index) {
+    if (members.count(index) > 0) continue;
+    const Worker* worker = draft.FindWorker(index);
+    if (worker != nullptr && worker->ended) continue;
+    const bool bound = worker != nullptr && worker->pod != nullptr && !worker->pod->node.empty();
+    const TimeUse unbound = queued ? TimeUse::kQueued : TimeUse::kPlacing;
+    ++At(workers, bound ? TimeUse::kStarting : unbound);
+  }
+}
+
+// Returns the use of all workers together, if they have one.
+std::optional<TimeUse> CommonUse(const Draft& draft) {
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  if (IsState(status, JobState::kSuspended) || !IsTrue(status, ConditionType::kAdmitted)) {
+    return TimeUse::kIdle;
+  }
+  if (IsState(status, JobState::kQueued)) return TimeUse::kQueued;
+  if (draft.plan.memory.stop.since) return TimeUse::kCheckpointStall;
+  if (IsState(status, JobState::kRecovering)) return TimeUse::kRecovering;
+  return std::nullopt;
+}
+
+// Returns how many workers spend the time from now on in each use.
+RanksByUse WorkersByUse(const Draft& draft) {
+  RanksByUse workers{};
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  if (IsFinished(status)) return workers;
+  const RoundMemory& memory = draft.plan.memory;
+  const int wanted = draft.WorkersWanted();
+  if (const auto use = CommonUse(draft)) {
+    At(workers, *use) = wanted - EndedWorkers(draft);
+  } else if (memory.phase == RoundPhase::kActive) {
+    At(workers, TimeUse::kUnreported) = static_cast<int>(memory.members.size());
+    AddWaiting(draft, wanted, MemberIndices(memory.members), workers);
+  } else if (IsState(status, JobState::kTraining)) {  // as the leader before wrote
+    At(workers, TimeUse::kUnreported) = wanted - EndedWorkers(draft);
+  } else if (memory.phase == RoundPhase::kPreparing || memory.phase == RoundPhase::kJoining) {
+    At(workers, TimeUse::kInitialising) = static_cast<int>(memory.members.size());
+    AddWaiting(draft, wanted, MemberIndices(memory.members), workers);
+  } else {
+    AddWaiting(draft, wanted, {}, workers);
+  }
+  return workers;
+}
+
+RanksByUse RanksOf(const Draft& draft) {
+  RanksByUse ranks = WorkersByUse(draft);
+  for (int& count : ranks) count *= planner::RanksOf(draft.spec().workers());
+  return ranks;
+}
+
+// Takes over the ledger of the leader before, and its view of how the job was left.
+void Restore(Draft& draft) {
+  LedgerMemory& memory = draft.memory().ledger;
+  memory.restored = true;
+  memory.book = draft.view.status.ledger();
+  absl::Time until = ParseWall(memory.book.until());
+  if (until == absl::InfinitePast()) {
+    until =
+        draft.view.job.created == absl::InfinitePast() ? draft.view.wall : draft.view.job.created;
+    memory.book.set_since(FormatWall(until));
+  }
+  const absl::Duration gap = std::max(draft.view.wall - until, absl::ZeroDuration());
+  memory.filed_until = draft.view.now - gap;
+  memory.ranks = RanksOf(draft);
+  // This process may have heard steps in an earlier term; only those that the ledger does not have
+  // are new.
+  const ProgressView& seen = draft.view.progress;
+  if (!seen.latest) return;
+  const int64_t fresh = seen.latest->version().step() - memory.book.newest_step();
+  memory.steps_seen = seen.steps_seen - std::clamp(fresh, int64_t{0}, seen.steps_seen);
+  if (fresh <= 0) memory.times = seen.times;
+}
+
+// Returns the part of the newly reported steps that had been done before.
+double RedonePart(int64_t newest_before, int64_t newest, int64_t steps) {
+  const int64_t redone = std::min(newest_before, newest) - (newest - steps);
+  return steps > 0 ? static_cast<double>(redone) / static_cast<double>(steps) : 0;
+}
+
+// Returns the times that a running round has.
+v1alpha1::PhaseTimes Difference(const v1alpha1::PhaseTimes& now,
+                                const v1alpha1::PhaseTimes& before) {
+  v1alpha1::PhaseTimes out;
+  out.set_compute(now.compute() - before.compute());
+  out.set_data(now.data() - before.data());
+  out.set_communication(now.communication() - before.communication());
+  out.set_checkpoint(now.checkpoint() - before.checkpoint());
+  out.set_other(now.other() - before.other());
+  return out;
+}
+
+void FileReportedSteps(Draft& draft) {
+  LedgerMemory& memory = draft.memory().ledger;
+  const ProgressView& seen = draft.view.progress;
+  if (!seen.latest || seen.steps_seen == memory.steps_seen) return;
+  const int64_t newest = seen.latest->version().step();
+  const double redone =
+      RedonePart(memory.book.newest_step(), newest, seen.steps_seen - memory.steps_seen);
+  FileSteps(memory.book, Difference(seen.times, memory.times),
+            At(memory.ranks, TimeUse::kUnreported), redone);
+  memory.book.set_newest_step(std::max(memory.book.newest_step(), newest));
+  memory.steps_seen = seen.steps_seen;
+  memory.times = seen.times;
+}
+
+}  // namespace
+
+void KeepLedger(Draft& draft) {
+  LedgerMemory& memory = draft.memory().ledger;
+  if (!memory.restored) Restore(draft);
+  const double elapsed = absl::ToDoubleSeconds(draft.view.now - memory.filed_until);
+  for (const TimeUse use : AllTimeUses()) {
+    Charge(memory.book, use, elapsed * memory.ranks[static_cast<size_t>(use)]);
+  }
+  memory.filed_until = draft.view.now;
+  FileReportedSteps(draft);
+  memory.ranks = RanksOf(draft);
+  // A command's time says nothing about itself.
+  if (!draft.spec().has_trainer()) FileUnreported(memory.book, TimeUse::kProductive);
+  if (At(memory.ranks, TimeUse::kUnreported) == 0) {
+    const bool planned = IsFinished(draft.plan.status) || draft.plan.memory.stop.since;
+    FileUnreported(memory.book, planned ? TimeUse::kCheckpointStall : TimeUse::kRecovering);
+  }
+}
+
+void ShowLedger(Draft& draft) {
+  LedgerMemory& memory = draft.memory().ledger;
+  // The ledger ends with the job, whatever is written later.
+  if (!memory.restored || IsFinished(draft.view.status)) return;
+  memory.book.set_until(FormatWall(draft.view.wall));
+  *draft.status().mutable_ledger() = memory.book;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,68 @@
+#ifndef MUSTER_OPERATOR_CORE_LEDGER_BOOK_H_
+#define MUSTER_OPERATOR_CORE_LEDGER_BOOK_H_
+
+#include <array>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+// The arithmetic of a job's ledger, status.ledger: seconds of one rank by what they went into.
+// Pure.
+namespace muster::control {
+
+// The uses of time, each explained at its field of LedgerStatus.
+enum class TimeUse {
+  kQueued,
+  kPlacing,
+  kStarting,
+  kInitialising,
+  kProductive,
+  kCommunication,
+  kDataStall,
+  kCheckpointStall,
+  kRework,
+  kRecovering,
+  kIdle,
+  kUnreported,
+};
+inline constexpr int kTimeUses = 12;
+std::array<TimeUse, kTimeUses> AllTimeUses();
+
+// Returns the name of the use's field in the API, e.g. dataStall.
+absl::string_view Name(TimeUse use);
+
+double SecondsOf(const v1alpha1::LedgerStatus& ledger, TimeUse use);
+void Charge(v1alpha1::LedgerStatus& ledger, TimeUse use, double seconds);
+// Returns the seconds of all uses.
+double TotalSeconds(const v1alpha1::LedgerStatus& ledger);
+
+// Files all that is unreported under one use.
+void FileUnreported(v1alpha1::LedgerStatus& ledger, TimeUse use);
+// Files what is unreported by the times of the steps that were reported for it, in seconds of each
+// of `ranks`, of which the part `redone`, 0 to 1, is rework, whatever it went into. Validation
+// counts as productive. Times of loading and connecting are left out, because no running round has
+// such. What the steps do not account for stays unreported.
+void FileSteps(v1alpha1::LedgerStatus& ledger, const v1alpha1::PhaseTimes& times, int ranks,
+               double redone);
+
+// The shares of time that count, each 0 to 1.
+struct Goodput {
+  // The time with nodes, in the time in which the job was to run, that is, in all that is not idle.
+  double scheduling = 0;
+  // The time in which new steps were done, communication and waits for data included, in the time
+  // with nodes.
+  double runtime = 0;
+  // Their product, the effective training time ratio of Kokolis et al., 2024, "Revisiting
+  // Reliability in Large-Scale Machine Learning Research Clusters". The other two are parts of
+  // Google's ML productivity goodput.
+  double ettr = 0;
+};
+
+// Returns nothing while the job has not been meant to run. What is unreported is left out.
+std::optional<Goodput> GoodputOf(const v1alpha1::LedgerStatus& ledger);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_LEDGER_BOOK_H_

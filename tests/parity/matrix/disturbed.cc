@@ -139,9 +139,8 @@ void KeepReports(Rank& rank, DisturbedRun& out) {
   }
 }
 
-// Prepares the next round and returns where it goes on, as the operator decides.
-absl::StatusOr<control::ResumeDecision> PrepareRound(Ranks& ranks, World& world,
-                                                     DisturbedRun& out) {
+// Prepares the next round and returns where it would go on.
+control::ResumeDecision AskRanks(Ranks& ranks, World& world, DisturbedRun& out) {
   ++world.round;
   for (size_t r = 0; r < ranks.size(); ++r) {
     v1alpha1::ToTrainer message;
@@ -157,7 +156,17 @@ absl::StatusOr<control::ResumeDecision> PrepareRound(Ranks& ranks, World& world,
   RememberSteps(positions, out);
   control::ResumeOptions options{.min_attempt = world.round, .new_history = kHistory};
   if (world.round > 1) options.floor = control::Floor{0, kHistory};
-  control::ResumeDecision decision = control::DecideResume(positions, options);
+  return control::DecideResume(positions, options);
+}
+
+// Prepares rounds until one can go on, as the operator does: a checkpoint may be finished while the
+// ranks list what there is, so that some see it and others do not.
+absl::StatusOr<control::ResumeDecision> PrepareRound(Ranks& ranks, World& world,
+                                                     DisturbedRun& out) {
+  control::ResumeDecision decision = AskRanks(ranks, world, out);
+  while (decision.reason == control::ResumeReason::kCheckpointHidden) {
+    decision = AskRanks(ranks, world, out);
+  }
   if (decision.holds()) return absl::InternalError(absl::StrCat("held: ", decision.sentence));
   return decision;
 }

@@ -66,6 +66,8 @@ void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
     snapshot.best_loss = step.loss();
   }
   AddTimes(step.times(), snapshot.times);
+  snapshot.mean_busy_seconds += step.mean_busy_seconds();
+  snapshot.longest_busy_seconds += step.longest_busy_seconds();
   ++snapshot.steps_seen;
 
   const int64_t number = step.version().step();

@@ -27,6 +27,9 @@ struct ProgressSnapshot {
   std::optional<v1alpha1::CheckpointReport> last_failed;
   // The sum of the phase times, in seconds, of all steps reported since this operator started.
   v1alpha1::PhaseTimes times;
+  // The same of the times in which the ranks were busy: their means, and their longest ones.
+  double mean_busy_seconds = 0;
+  double longest_busy_seconds = 0;
   int64_t steps_seen = 0;
 };
 

@@ -108,18 +108,6 @@ double RedonePart(int64_t newest_before, int64_t newest, int64_t steps) {
   return steps > 0 ? static_cast<double>(redone) / static_cast<double>(steps) : 0;
 }
 
-// Returns the times that a running round has.
-v1alpha1::PhaseTimes Difference(const v1alpha1::PhaseTimes& now,
-                                const v1alpha1::PhaseTimes& before) {
-  v1alpha1::PhaseTimes out;
-  out.set_compute(now.compute() - before.compute());
-  out.set_data(now.data() - before.data());
-  out.set_communication(now.communication() - before.communication());
-  out.set_checkpoint(now.checkpoint() - before.checkpoint());
-  out.set_other(now.other() - before.other());
-  return out;
-}
-
 void FileReportedSteps(Draft& draft) {
   LedgerMemory& memory = draft.memory().ledger;
   const ProgressView& seen = draft.view.progress;
@@ -127,8 +115,7 @@ void FileReportedSteps(Draft& draft) {
   const int64_t newest = seen.latest->version().step();
   const double redone =
       RedonePart(memory.book.newest_step(), newest, seen.steps_seen - memory.steps_seen);
-  FileSteps(memory.book, Difference(seen.times, memory.times),
-            At(memory.ranks, TimeUse::kUnreported), redone);
+  FileSteps(memory.book, seen.times - memory.times, At(memory.ranks, TimeUse::kUnreported), redone);
   memory.book.set_newest_step(std::max(memory.book.newest_step(), newest));
   memory.steps_seen = seen.steps_seen;
   memory.times = seen.times;

@@ -23,6 +23,7 @@ constexpr Field kFields[kTimeUses] = {
     {"initialising", &LedgerStatus::initialising, &LedgerStatus::set_initialising},
     {"productive", &LedgerStatus::productive, &LedgerStatus::set_productive},
     {"communication", &LedgerStatus::communication, &LedgerStatus::set_communication},
+    {"stragglerWait", &LedgerStatus::straggler_wait, &LedgerStatus::set_straggler_wait},
     {"dataStall", &LedgerStatus::data_stall, &LedgerStatus::set_data_stall},
     {"checkpointStall", &LedgerStatus::checkpoint_stall, &LedgerStatus::set_checkpoint_stall},
     {"rework", &LedgerStatus::rework, &LedgerStatus::set_rework},
@@ -61,12 +62,34 @@ void FileUnreported(LedgerStatus& ledger, TimeUse use) {
   Charge(ledger, use, seconds);
 }
 
-void FileSteps(LedgerStatus& ledger, const v1alpha1::PhaseTimes& times, int ranks, double redone) {
+StepTimes operator-(const StepTimes& now, const StepTimes& before) {
+  StepTimes out{.mean_busy = now.mean_busy - before.mean_busy,
+                .longest_busy = now.longest_busy - before.longest_busy};
+  out.phases.set_init(now.phases.init() - before.phases.init());
+  out.phases.set_compute(now.phases.compute() - before.phases.compute());
+  out.phases.set_data(now.phases.data() - before.phases.data());
+  out.phases.set_communication(now.phases.communication() - before.phases.communication());
+  out.phases.set_checkpoint(now.phases.checkpoint() - before.phases.checkpoint());
+  out.phases.set_recovery(now.phases.recovery() - before.phases.recovery());
+  out.phases.set_other(now.phases.other() - before.phases.other());
+  return out;
+}
+
+void FileSteps(LedgerStatus& ledger, const StepTimes& times, int ranks, double redone) {
+  const v1alpha1::PhaseTimes& phases = times.phases;
+  // Rank 0 waits for others, and computes, for longer or shorter than the mean of the ranks.
+  const bool known = times.mean_busy > 0;
+  const double ahead = known ? times.mean_busy - phases.compute() - phases.data() : 0;
+  const double shift = std::clamp(ahead, -phases.compute(), phases.communication());
+  const double waiting = phases.communication() - shift;
+  const double straggling =
+      known ? std::clamp(times.longest_busy - times.mean_busy, 0.0, std::max(0.0, waiting)) : 0;
   const std::pair<TimeUse, double> parts[] = {
-      {TimeUse::kProductive, times.compute() + times.other()},
-      {TimeUse::kCommunication, times.communication()},
-      {TimeUse::kDataStall, times.data()},
-      {TimeUse::kCheckpointStall, times.checkpoint()},
+      {TimeUse::kProductive, phases.compute() + shift + phases.other()},
+      {TimeUse::kCommunication, waiting - straggling},
+      {TimeUse::kStragglerWait, straggling},
+      {TimeUse::kDataStall, phases.data()},
+      {TimeUse::kCheckpointStall, phases.checkpoint()},
   };
   double sum = 0;
   for (const auto& [use, seconds] : parts) sum += std::max(0.0, seconds);
@@ -84,7 +107,8 @@ std::optional<Goodput> GoodputOf(const LedgerStatus& ledger) {
   const double available = TotalSeconds(ledger) - ledger.idle() - ledger.unreported();
   if (!(available > 0)) return std::nullopt;
   const double scheduled = available - ledger.queued() - ledger.placing();
-  const double trained = ledger.productive() + ledger.communication() + ledger.data_stall();
+  const double trained =
+      ledger.productive() + ledger.communication() + ledger.straggler_wait() + ledger.data_stall();
   return Goodput{.scheduling = scheduled / available,
                  .runtime = scheduled > 0 ? trained / scheduled : 0,
                  .ettr = trained / available};

@@ -20,6 +20,7 @@ enum class TimeUse {
   kInitialising,
   kProductive,
   kCommunication,
+  kStragglerWait,
   kDataStall,
   kCheckpointStall,
   kRework,
@@ -27,7 +28,7 @@ enum class TimeUse {
   kIdle,
   kUnreported,
 };
-inline constexpr int kTimeUses = 12;
+inline constexpr int kTimeUses = 13;
 std::array<TimeUse, kTimeUses> AllTimeUses();
 
 // Returns the name of the use's field in the API, e.g. dataStall.
@@ -40,19 +41,29 @@ double TotalSeconds(const v1alpha1::LedgerStatus& ledger);
 
 // Files all that is unreported under one use.
 void FileUnreported(v1alpha1::LedgerStatus& ledger, TimeUse use);
-// Files what is unreported by the times of the steps that were reported for it, in seconds of each
-// of `ranks`, of which the part `redone`, 0 to 1, is rework, whatever it went into. Validation
-// counts as productive. Times of loading and connecting are left out, because no running round has
-// such. What the steps do not account for stays unreported.
-void FileSteps(v1alpha1::LedgerStatus& ledger, const v1alpha1::PhaseTimes& times, int ranks,
-               double redone);
+// The times of some steps, in seconds: by phase on rank 0, and the sums of StepReport's means and
+// longest times in which the ranks were busy. The latter are 0 if they are not known.
+struct StepTimes {
+  v1alpha1::PhaseTimes phases;
+  double mean_busy = 0;
+  double longest_busy = 0;
+};
+StepTimes operator-(const StepTimes& now, const StepTimes& before);
+
+// Files what is unreported by the times of the steps that were reported for it, of which the part
+// `redone`, 0 to 1, is rework, whatever it went into. The time of the steps is that of each of
+// `ranks`. In the mean over the ranks, the wait for the slowest is the difference of the two busy
+// times, and all that rank 0 waited longer or shorter than the mean is not. Validation counts as
+// productive. Times of loading and connecting are left out, because no running round has such.
+// Time that the steps do not account for stays unreported.
+void FileSteps(v1alpha1::LedgerStatus& ledger, const StepTimes& times, int ranks, double redone);
 
 // The shares of time that count, each 0 to 1.
 struct Goodput {
   // The time with nodes, in the time in which the job was to run, that is, in all that is not idle.
   double scheduling = 0;
-  // The time in which new steps were done, communication and waits for data included, in the time
-  // with nodes.
+  // The time in which new steps were done, waits for communication, stragglers and data included,
+  // in the time with nodes.
   double runtime = 0;
   // Their product, the effective training time ratio of Kokolis et al., 2024, "Revisiting
   // Reliability in Large-Scale Machine Learning Research Clusters". The other two are parts of

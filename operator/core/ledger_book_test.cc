@@ -6,15 +6,16 @@
 namespace muster::control {
 namespace {
 
-v1alpha1::PhaseTimes Times(double compute, double communication, double data, double checkpoint,
-                           double other) {
-  v1alpha1::PhaseTimes times;
+StepTimes Times(double compute, double communication, double data, double checkpoint,
+                double other) {
+  StepTimes out;
+  v1alpha1::PhaseTimes& times = out.phases;
   times.set_compute(compute);
   times.set_communication(communication);
   times.set_data(data);
   times.set_checkpoint(checkpoint);
   times.set_other(other);
-  return times;
+  return out;
 }
 
 TEST(LedgerBookTest, EachUseHasAFieldOfItsOwn) {
@@ -23,8 +24,8 @@ TEST(LedgerBookTest, EachUseHasAFieldOfItsOwn) {
   for (const TimeUse use : AllTimeUses()) Charge(ledger, use, next++);
   next = 1;
   for (const TimeUse use : AllTimeUses()) EXPECT_EQ(SecondsOf(ledger, use), next++) << Name(use);
-  EXPECT_EQ(TotalSeconds(ledger), 78);
-  EXPECT_EQ(ledger.data_stall(), 7);
+  EXPECT_EQ(TotalSeconds(ledger), 91);
+  EXPECT_EQ(ledger.data_stall(), 8);
   EXPECT_EQ(Name(TimeUse::kDataStall), "dataStall");
 }
 
@@ -45,6 +46,45 @@ TEST(LedgerBookTest, StepsAreFiledByTheirTimesForAllRanks) {
   EXPECT_DOUBLE_EQ(ledger.checkpoint_stall(), 2);
   EXPECT_DOUBLE_EQ(ledger.unreported(), 60);
   EXPECT_DOUBLE_EQ(TotalSeconds(ledger), 100);
+}
+
+// Rank 0 computes for 6 s and waits for 4 s; the mean of the ranks is busy for 7 s, the slowest for
+// 9 s.
+TEST(LedgerBookTest, TheWaitForTheSlowestRankIsTheMeanOverTheRanks) {
+  v1alpha1::LedgerStatus ledger;
+  ledger.set_unreported(40);
+  StepTimes times = Times(6, 4, 0, 0, 0);
+  times.mean_busy = 7;
+  times.longest_busy = 9;
+  FileSteps(ledger, times, 4, 0);
+  EXPECT_DOUBLE_EQ(ledger.productive(), 28);
+  EXPECT_DOUBLE_EQ(ledger.straggler_wait(), 8);
+  EXPECT_DOUBLE_EQ(ledger.communication(), 4);
+  EXPECT_DOUBLE_EQ(TotalSeconds(ledger), 40);
+}
+
+// Rank 0 is the slowest itself, so that it waits for nobody.
+TEST(LedgerBookTest, AStragglerThatReportsHasMadeTheOthersWait) {
+  v1alpha1::LedgerStatus ledger;
+  ledger.set_unreported(40);
+  StepTimes times = Times(9, 1, 0, 0, 0);
+  times.mean_busy = 6;
+  times.longest_busy = 9;
+  FileSteps(ledger, times, 4, 0);
+  EXPECT_DOUBLE_EQ(ledger.productive(), 24);
+  EXPECT_DOUBLE_EQ(ledger.straggler_wait(), 12);
+  EXPECT_DOUBLE_EQ(ledger.communication(), 4);
+}
+
+TEST(LedgerBookTest, BusyTimesThatContradictThePhasesStayWithinThem) {
+  v1alpha1::LedgerStatus ledger;
+  ledger.set_unreported(40);
+  StepTimes times = Times(6, 4, 0, 0, 0);
+  times.mean_busy = 70;
+  times.longest_busy = 900;
+  FileSteps(ledger, times, 4, 0);
+  EXPECT_DOUBLE_EQ(ledger.productive(), 40);
+  EXPECT_DOUBLE_EQ(TotalSeconds(ledger), 40);
 }
 
 TEST(LedgerBookTest, StepsThatClaimMoreTimeThanThereWasGetWhatThereWas) {
@@ -75,7 +115,8 @@ TEST(LedgerBookTest, GoodputIsTheShareOfTimeWithNodesTimesThatOfNewSteps) {
   ledger.set_queued(15);
   ledger.set_placing(5);
   ledger.set_productive(50);
-  ledger.set_communication(9);
+  ledger.set_communication(8);
+  ledger.set_straggler_wait(1);
   ledger.set_data_stall(1);
   ledger.set_rework(20);
   const auto goodput = GoodputOf(ledger);

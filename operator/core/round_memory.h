@@ -141,7 +141,7 @@ struct LedgerMemory {
   RanksByUse ranks{};
   // The step reports that have been filed.
   int64_t steps_seen = 0;
-  v1alpha1::PhaseTimes times;
+  StepTimes times;
 };
 
 struct RoundMemory {

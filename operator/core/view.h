@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "operator/alerts/training_history.h"
+#include "operator/core/ledger_book.h"
 #include "operator/core/round_stamp.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
@@ -167,7 +168,7 @@ struct ProgressView {
   double steps_per_second = 0;            // likewise
   // All steps reported since this process began to listen, and the sum of their times.
   int64_t steps_seen = 0;
-  v1alpha1::PhaseTimes times;
+  StepTimes times;
 };
 
 struct CheckpointView {

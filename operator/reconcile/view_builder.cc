@@ -81,7 +81,9 @@ ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
           .tokens_per_second = snapshot.tokens_per_second,
           .steps_per_second = snapshot.steps_per_second,
           .steps_seen = snapshot.steps_seen,
-          .times = snapshot.times};
+          .times = {.phases = snapshot.times,
+                    .mean_busy = snapshot.mean_busy_seconds,
+                    .longest_busy = snapshot.longest_busy_seconds}};
 }
 
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {

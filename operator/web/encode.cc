@@ -31,6 +31,11 @@ Json ToJson(const v1alpha1::StepReport& step) {
                {"tokens", step.tokens()},
                {"finishedAtMicros", step.finished_at_us()},
                {"times", ToJson(step.times())}};
+  if (step.mean_busy_seconds() > 0) {
+    json["busy"] = {{"mean", step.mean_busy_seconds()},
+                    {"longest", step.longest_busy_seconds()},
+                    {"slowestRank", step.slowest_rank()}};
+  }
   if (step.has_validation_loss()) json["validationLoss"] = FiniteNumber(step.validation_loss());
   return json;
 }

@@ -95,7 +95,7 @@ class Names(unittest.TestCase):
         self.assertGreater(len(of_jobs), 15)
         others = set().union(*of_jobs.values()) - {"training_job"}
         self.assertEqual(others, {"queue", "state", "phase", "counted", "alert", "use"}, "a new label is counted here by its values")
-        values = {"queue": 1, "state": 2, "phase": 7, "counted": 2, "alert": 16, "use": 11}
+        values = {"queue": 1, "state": 2, "phase": 7, "counted": 2, "alert": 16, "use": 12}
         series = 0
         for labels in of_jobs.values():
             product = 1

@@ -151,6 +151,28 @@ TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
   }
 }
 
+TEST(VoteMessageTest, EveryRankLearnsHowLongTheRanksWereBusyAndWhoLongest) {
+  for (const bool deterministic : {false, true}) {
+    std::vector<double> sum;
+    for (int rank = 0; rank < 4; ++rank) {
+      const double busy[] = {2.0, 1.0, 4.0, 1.0};
+      const std::vector<double> part =
+          EncodeVote({.stop = rank == 3, .rank = rank, .ranks = 4, .busy_seconds = busy[rank]},
+                     deterministic, 5, 7);
+      sum.resize(part.size());
+      for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+    }
+    const BusyTimes times = DecodeBusyTimes(sum, 4);
+    EXPECT_EQ(times.mean, 2.0);
+    EXPECT_EQ(times.longest, 4.0);
+    EXPECT_EQ(times.slowest, 2);
+    const VoteTotals totals = DecodeVote(sum, deterministic, 5, 7);
+    EXPECT_EQ(totals.stop_requests, 1.0);
+    EXPECT_EQ(totals.loss_sum, 0.0);
+    EXPECT_EQ(totals.sum_of_squares, 0.0);
+  }
+}
+
 v1alpha1::Version At(int64_t step, int64_t attempt) {
   v1alpha1::Version version;
   version.set_step(step);

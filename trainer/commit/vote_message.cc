@@ -28,10 +28,9 @@ double Sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-}  // namespace
-
-std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
-                               int64_t micro_batches, int64_t chunks) {
+// Returns the part of the message that decides.
+std::vector<double> EncodeDecisive(const VoteContribution& share, bool deterministic,
+                                   int64_t micro_batches, int64_t chunks) {
   std::vector<double> out(kHeader);
   out[3] = share.save ? 1.0 : 0.0;
   out[4] = share.stop ? 1.0 : 0.0;
@@ -59,6 +58,17 @@ std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic
   return out;
 }
 
+}  // namespace
+
+std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
+                               int64_t micro_batches, int64_t chunks) {
+  std::vector<double> out = EncodeDecisive(share, deterministic, micro_batches, chunks);
+  const size_t busy = out.size();
+  out.resize(busy + static_cast<size_t>(share.ranks), 0.0);
+  out[busy + static_cast<size_t>(share.rank)] = share.busy_seconds;
+  return out;
+}
+
 VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
                       int64_t chunks) {
   VoteTotals totals{.sum_of_squares = sum[0],
@@ -72,6 +82,14 @@ VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t m
     totals.sum_of_squares = TreeSum(sum.subspan(kHeader + m, static_cast<size_t>(chunks)));
   }
   return totals;
+}
+
+BusyTimes DecodeBusyTimes(std::span<const double> sum, int ranks) {
+  const std::span<const double> busy = sum.last(static_cast<size_t>(ranks));
+  const auto longest = std::max_element(busy.begin(), busy.end());
+  return {.mean = Sum(busy) / ranks,
+          .longest = *longest,
+          .slowest = static_cast<int>(longest - busy.begin())};
 }
 
 absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version& version,

@@ -34,6 +34,10 @@ struct VoteContribution {
   std::span<const double> chunk_squares;  // of these
   bool save = false;
   bool stop = false;
+  int rank = 0;
+  int ranks = 1;
+  // The time since this rank's last vote in which it computed or waited for data, not for others.
+  double busy_seconds = 0.0;
 };
 
 std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
@@ -41,6 +45,15 @@ std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic
 // Decodes the sum of all ranks' vectors.
 VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
                       int64_t chunks);
+
+// How long the ranks were busy before a vote, in seconds. It tells who made the others wait, and
+// takes no part in the decision.
+struct BusyTimes {
+  double mean = 0.0;
+  double longest = 0.0;
+  int slowest = 0;  // the rank of `longest`
+};
+BusyTimes DecodeBusyTimes(std::span<const double> sum, int ranks);
 
 // Returns Internal, naming the versions, unless all `ranks` vote on `version`. The sum suffices:
 // each rank's number and its square, summed, show exactly whether all numbers are equal.

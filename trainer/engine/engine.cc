@@ -94,6 +94,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables.distinct).status());
   communicator_ = &communicator;
   groups_ = groups;
+  TakeBusySeconds();
   values_ =
       shard.whole() && !shape.values_divided
           ? nullptr
@@ -285,6 +286,12 @@ absl::Status Engine::GatherGradients() {
   return gather.Finish();
 }
 
+double Engine::TakeBusySeconds() {
+  const v1alpha1::PhaseTimes times = timer_.Totals();
+  const double busy = times.compute() + times.data();
+  return busy - std::exchange(busy_, busy);
+}
+
 absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
@@ -299,7 +306,10 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .chunks = sums.chunks,
                                .chunk_squares = sums.squares,
                                .save = requests.save,
-                               .stop = requests.stop};
+                               .stop = requests.stop,
+                               .rank = communicator_->rank(),
+                               .ranks = communicator_->size(),
+                               .busy_seconds = TakeBusySeconds()};
   // The all-reduce destroys its input when it breaks off; `share` stays.
   at::Tensor message =
       ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));
@@ -316,6 +326,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
       CheckVersions(AsSpan(message), state_.commit().next(), communicator_->size()));
   MUSTER_RETURN_IF_ERROR(
       CheckTrajectories(AsSpan(message), options.trajectory, communicator_->size()));
+  outcome.busy = DecodeBusyTimes(AsSpan(message), communicator_->size());
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
   outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,

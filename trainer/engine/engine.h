@@ -11,6 +11,7 @@
 #include "c10/util/intrusive_ptr.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/commit/vote_message.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/block_runner.h"
 #include "trainer/engine/gradient_reducer.h"
@@ -33,6 +34,7 @@ struct StepRequests {
 struct StepOutcome {
   v1alpha1::StepDecision decision;
   double learning_rate = 0.0;
+  BusyTimes busy;
 };
 
 // Executes a task table over blocks and units: one training step at a time, among the ranks of one
@@ -79,6 +81,8 @@ class Engine {
   absl::Status FinishReduce();
   absl::Status GatherGradients();
   std::unique_ptr<GradientReducer> MakeReducer(int rounds);
+  // Returns for how long this rank has computed or waited for data since the last call.
+  double TakeBusySeconds();
   absl::Status Vote(const StepRequests& requests, StepOutcome& outcome);
   absl::Status Prepare();
   absl::Status Confirm(StepOutcome& outcome);
@@ -97,6 +101,7 @@ class Engine {
   RoundGroups groups_;
   std::unique_ptr<UnitValues> values_;  // null if every rank has whole values in memory
   TreeNode micro_batches_;              // this rank's range of the logical ones
+  double busy_ = 0.0;                   // the timer's seconds at the last vote
   TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;
 

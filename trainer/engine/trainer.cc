@@ -306,6 +306,9 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   report.set_applied(decision.apply());
   report.set_tokens(decision.valid_tokens());
   report.set_skipped_total(decision.skipped_total());
+  report.set_mean_busy_seconds(outcome.busy.mean);
+  report.set_longest_busy_seconds(outcome.busy.longest);
+  report.set_slowest_rank(outcome.busy.slowest);
   report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
   const v1alpha1::PhaseTimes now = parts_.timer.Totals();
   *report.mutable_times() = Difference(now, reported_);

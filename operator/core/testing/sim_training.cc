@@ -138,8 +138,9 @@ void SimWorld::Step(const std::vector<SimAgent*>& members) {
     *progress_.latest->mutable_version() = next;
     ++progress_.steps_seen;
     const double seconds = absl::ToDoubleSeconds(kTick);
-    progress_.times.set_compute(progress_.times.compute() + 0.8 * seconds);
-    progress_.times.set_communication(progress_.times.communication() + 0.2 * seconds);
+    v1alpha1::PhaseTimes& times = progress_.times.phases;
+    times.set_compute(times.compute() + 0.8 * seconds);
+    times.set_communication(times.communication() + 0.2 * seconds);
   }
   const bool stop = std::any_of(members.begin(), members.end(),
                                 [](const SimAgent* agent) { return agent->stop_wanted; });

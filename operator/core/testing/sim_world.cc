@@ -353,7 +353,7 @@ void SimWorld::ChangeLeader(bool zombie) {
   memory_ = RoundMemory{};
   written_.reset();
   progress_.steps_seen = 0;
-  progress_.times.Clear();
+  progress_.times = {};
   for (auto& [name, pod] : pods_) {
     if (pod.agent == nullptr) continue;
     pod.agent->Detach(now);

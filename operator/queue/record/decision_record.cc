@@ -170,6 +170,7 @@ absl::StatusOr<DecisionRecord> DecodeRecord(std::string_view bytes) {
     return absl::DataLossError("a decision's input is damaged");
   }
   MUSTER_ASSIGN_OR_RETURN(DecisionInput given, FromRecorded(input));
+  if (!record.has_outcome()) return absl::DataLossError("a decision's record was cut off");
   return DecisionRecord{record.id(), std::move(given), record.outcome()};
 }
 

@@ -201,8 +201,17 @@ TEST(DecisionRecordTest, DamagedBytesAreRefused) {
     const auto record = DecodeRecord(damaged);  // refused, or read as something else: no crash
     if (record.ok()) Replay(record->input);
   }
-  for (size_t size = 0; size < bytes.size(); size += 7) {
-    EXPECT_FALSE(DecodeRecord(bytes.substr(0, size)).ok()) << size;
+}
+
+TEST(DecisionRecordTest, ARecordThatWasCutAnywhereIsRefused) {
+  Life life(2);
+  DecisionInput input;
+  const std::vector<Decision> decisions = life.Step(input);
+  for (const std::string& bytes : {EncodeRecord(1, input, decisions), EncodeRecord(1, input, {})}) {
+    ASSERT_TRUE(DecodeRecord(bytes).ok());
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      ASSERT_FALSE(DecodeRecord(std::string_view(bytes).substr(0, size)).ok()) << size;
+    }
   }
 }
 

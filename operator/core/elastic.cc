@@ -10,6 +10,7 @@
 #include "operator/core/fence.h"
 #include "operator/core/growth_sizes.h"
 #include "operator/core/hand_over.h"
+#include "operator/core/index_ranges.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
@@ -165,6 +166,51 @@ bool KeepOneHolder(const Draft& draft, Roster& roster) {
   return true;
 }
 
+// Workers that have come while a round trains without them.
+struct Newcomers {
+  std::vector<const Worker*> there;
+  bool others_come = false;  // others are on their way
+};
+
+// Returns those up to index `joining`.
+Newcomers FindNewcomers(const Draft& draft, int joining) {
+  const RoundMemory& memory = draft.plan.memory;
+  const std::set<int> members = MemberIndices(memory.members);
+  Newcomers found;
+  for (int index = 0; index < joining; ++index) {
+    if (members.count(index) > 0) continue;
+    const Worker* worker = draft.FindWorker(index);
+    if (worker != nullptr && (worker->ended || IsLeaving(memory, *worker))) continue;
+    if (worker != nullptr && worker->presence == Presence::kPresent) {
+      found.there.push_back(worker);
+      continue;
+    }
+    const bool bound = worker != nullptr && worker->pod != nullptr && !worker->pod->node.empty();
+    found.others_come = found.others_come || bound || draft.view.placement.reason.empty();
+  }
+  return found;
+}
+
+// Returns how many workers can join the Active round now: those beyond workers.count that come one
+// after the other join in one round.
+int MostToJoin(const Draft& draft) {
+  const int size = SizeOfRound(draft);
+  return size < draft.WorkersWanted() ? WorkerCount(draft.spec()) : size;
+}
+
+// Returns the time at which the Active round takes newcomers in: at once if all are there, else
+// some time after the first has come, since each time interrupts the others.
+absl::Time TimeToJoin(const Draft& draft, const Newcomers& newcomers) {
+  if (newcomers.there.empty()) return absl::InfiniteFuture();
+  const absl::Time settled = draft.plan.memory.phase_since + draft.options.grow_delay;
+  if (!newcomers.others_come) return settled;
+  absl::Time first = absl::InfiniteFuture();
+  for (const Worker* worker : newcomers.there) {
+    first = std::min(first, worker->agent->attached_at);
+  }
+  return std::max(settled, first + draft.options.replacement_wait);
+}
+
 // Returns why a round with more workers than `count` ends.
 std::string DescribeShrink(const Draft& draft, int count) {
   const v1alpha1::PreemptionStatus& order = draft.plan.status.preemption();
@@ -239,8 +285,11 @@ MemberSelection ChooseMembers(const Draft& draft) {
   // Only a gang that does not fit as a whole starts with fewer workers.
   const bool may_be_fewer = HasStarted(draft) || !draft.view.placement.reason.empty();
   if (roster.unknown > 0 || !may_be_fewer || here < at_least) return wanted;
-  const bool at_once =
-      stopping || (ShrinksOnFailure(draft.spec()) && memory.phase == RoundPhase::kHolding);
+  // Nobody was lost when the members were changed, and workers that come later join later.
+  const bool planned =
+      memory.phase == RoundPhase::kHolding && memory.broken_reason == Reason::kMembershipChanged;
+  const bool at_once = stopping || planned ||
+                       (ShrinksOnFailure(draft.spec()) && memory.phase == RoundPhase::kHolding);
   const absl::Time until = memory.phase_since + draft.options.replacement_wait;
   if (at_once || draft.view.now >= until) {
     wanted.workers = std::move(roster.present);
@@ -262,16 +311,20 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
     found.sentence = DescribeShrink(draft, count);
     return found;
   }
-  if (draft.view.now < memory.phase_since + draft.options.grow_delay) return std::nullopt;
-  // Workers beyond workers.count that come one after the other join in one round.
-  const int joining = count < draft.WorkersWanted() ? WorkerCount(draft.spec()) : count;
-  for (const Worker& worker : draft.workers) {
-    if (worker.index >= joining || worker.ended || members.count(worker.index) > 0) continue;
-    if (worker.presence != Presence::kPresent || IsLeaving(memory, worker)) continue;
-    found.sentence = absl::StrCat("worker ", worker.index, " is attached and joins the next round");
-    return found;
-  }
-  return std::nullopt;
+  const Newcomers newcomers = FindNewcomers(draft, MostToJoin(draft));
+  if (draft.view.now < TimeToJoin(draft, newcomers)) return std::nullopt;
+  std::set<int> indices;
+  for (const Worker* worker : newcomers.there) indices.insert(worker->index);
+  const bool one = indices.size() == 1;
+  found.sentence =
+      absl::StrCat(one ? "worker " : "workers ", FormatIndices(indices),
+                   one ? " is attached and joins" : " are attached and join", " the next round");
+  return found;
+}
+
+absl::Time NextTimeToJoin(const Draft& draft) {
+  if (draft.plan.memory.phase != RoundPhase::kActive) return absl::InfiniteFuture();
+  return TimeToJoin(draft, FindNewcomers(draft, MostToJoin(draft)));
 }
 
 }  // namespace muster::control

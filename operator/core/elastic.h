@@ -29,6 +29,10 @@ MemberSelection ChooseMembers(const Draft& draft);
 // back, workers.count was raised, all workers beyond it have come) or shrink.
 std::optional<Break> FindOtherMembersWanted(const Draft& draft);
 
+// Returns the time at which the Active round takes in workers that have come meanwhile, unless
+// others come first; InfiniteFuture if there are none.
+absl::Time NextTimeToJoin(const Draft& draft);
+
 // Returns true under failurePolicy Shrink if the next round can do without the `failed` members of
 // the current one.
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);

@@ -96,6 +96,8 @@ TEST(ElasticityPageTest, TheDurationsAreThoseOfTheCode) {
   const DecideOptions options;
   const v1alpha1::TrainingJobSpec spec;
   EXPECT_THAT(Cell("workers.count is edited", kHysteresis), HasSubstr(Text(options.grow_delay)));
+  EXPECT_THAT(Cell("workers.count is edited", kHysteresis),
+              HasSubstr(absl::StrCat(Short(options.replacement_wait), " after the first")));
   EXPECT_THAT(Cell("capacity is free", kHysteresis), HasSubstr(Short(GrowthSnooze(spec))));
   EXPECT_THAT(Cell("added workers", kCondition),
               HasSubstr(absl::StrCat("no node after ", Short(options.growth_bind_deadline))));

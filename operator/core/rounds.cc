@@ -256,10 +256,9 @@ void Advance(Draft& draft) {
         memory.backoff.streak = 0;
         for (auto& [index, worker] : memory.workers) worker.restarts = 0;
       }
-      // Time alone changes an Active round only while more workers are wanted.
-      if (static_cast<int>(memory.members.size()) < draft.WorkersWanted() &&
-          draft.view.now < memory.phase_since + draft.options.grow_delay) {
-        draft.RequeueAt(memory.phase_since + draft.options.grow_delay);
+      // Time alone changes an Active round only while workers wait to join it.
+      if (const absl::Time join = NextTimeToJoin(draft); join < absl::InfiniteFuture()) {
+        draft.RequeueAt(join);
       }
       break;
     case RoundPhase::kIdle:

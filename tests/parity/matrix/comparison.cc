@@ -52,9 +52,13 @@ absl::StatusOr<Comparison> Comparison::Make(const ToyRun& run) {
     wide.precision = "fp32";
     MUSTER_ASSIGN_OR_RETURN(exact, TrainCurve(wide, {}, kToySteps));
   }
-  for (const int64_t cut : cuts) {
-    MUSTER_ASSIGN_OR_RETURN(Curve one, TrainCurve(run, {.micro_batches = cut}, kToySteps));
-    ones.push_back(std::move(one));
+  for (const bool nudged : {false, true}) {
+    if (nudged && !exact) break;
+    for (const int64_t cut : cuts) {
+      MUSTER_ASSIGN_OR_RETURN(Curve one,
+                              TrainCurve(run, {.micro_batches = cut}, kToySteps, nudged));
+      ones.push_back(std::move(one));
+    }
   }
   return Comparison(run, std::move(ones), std::move(exact));
 }

@@ -16,7 +16,8 @@ namespace muster::trainer {
 // Compares runs on several ranks with the same run on one rank. In FP64 and FP32 each number is
 // compared with one rank's. In BF16 rounding is so coarse that only distances can be compared: a
 // row may be no further from one rank in FP32 than kBf16Factor times as far as one rank in BF16 is
-// that cuts its steps into as many micro-batches as some row does, whichever cut is furthest.
+// that cuts its steps into as many micro-batches as some row does, from the same weights or from
+// such that are nudged, whichever is furthest: twelve runs that round by chance, as the rows do.
 class Comparison {
  public:
   static constexpr double kBf16Factor = 1.5;
@@ -54,7 +55,7 @@ class Comparison {
   const Curve& one() const { return ones_.front(); }
 
   ToyRun run_;
-  std::vector<Curve> ones_;     // one rank; in BF16 with every number of micro-batches
+  std::vector<Curve> ones_;     // one rank; in BF16 with every cut, nudged and not
   std::optional<Curve> exact_;  // one rank in FP32, if ones_ are in BF16
 };
 

@@ -5,6 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include "ATen/Context.h"
+#include "ATen/core/grad_mode.h"
+#include "ATen/ops/randn.h"
 #include "absl/strings/match.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -27,8 +30,17 @@ absl::StatusOr<Tensors> CopyValues(const RoundGroups& groups, const ToyRun& run,
   return copy;
 }
 
+// Changes each weight at random by about kNudge of itself.
+void NudgeWeights(const TrainingState& state) {
+  const at::NoGradGuard no_graph;
+  at::manual_seed(1);
+  for (const NamedTensor& named : state.Parameters()) {
+    named.tensor.mul_(at::randn(named.tensor.sizes(), named.tensor.options()).mul_(kNudge).add_(1));
+  }
+}
+
 absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t steps, int rank,
-                                const RoundGroups& groups) {
+                                const RoundGroups& groups, bool nudged) {
   TrainingOptions options = ToyOptions(run, row.micro_batches);
   options.divided = row.divided();
   options.offload = row.offload();
@@ -38,6 +50,7 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
       const auto state,
       TrainingState::Create(std::move(model), options, ShardOf(row.mesh(), rank), &disk));
   MUSTER_RETURN_IF_ERROR(state->InitializeFresh());
+  if (nudged) NudgeWeights(*state);
   Curve curve;
   MUSTER_ASSIGN_OR_RETURN(curve.initial, CopyValues(groups, run, *state));
   GrammarFeed feed(options.micro_batch);
@@ -87,7 +100,8 @@ Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run) {
   return copy;
 }
 
-absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps) {
+absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps,
+                                 bool nudged) {
   const MeshShape mesh = row.mesh();
   LocalGroups groups(mesh);
   std::vector<absl::StatusOr<Curve>> curves(static_cast<size_t>(mesh.size()),
@@ -97,7 +111,7 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
     threads.emplace_back([&, rank] {
       const RoundGroups of_rank = groups.Of(rank);
       auto& curve = curves[static_cast<size_t>(rank)];
-      curve = TrainRank(run, row, steps, rank, of_rank);
+      curve = TrainRank(run, row, steps, rank, of_rank, nudged);
       if (curve.ok()) return;
       for (Communicator* group : {of_rank.world, of_rank.shard, of_rank.replicas}) {
         if (group != nullptr) group->Abort("a rank failed");

@@ -28,9 +28,15 @@ struct Curve {
 // ignores them, so that their gradient is only rounding error, which AdamW scales to full steps.
 Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run);
 
-// Trains the run for so many steps on ranks that are threads, divided as `row` says. An error is
+// A change of the weights that is small beside what BF16 rounds them by, and has other weights
+// rounded up and down.
+inline constexpr double kNudge = 1e-4;
+
+// Trains the run for so many steps on ranks that are threads, divided as `row` says. `nudged`, for
+// one rank only: each initial weight is changed at random by about kNudge of itself. An error is
 // that of the first rank that fails for a reason of its own.
-absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps);
+absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps,
+                                 bool nudged = false);
 
 }  // namespace muster::trainer
 

@@ -1,7 +1,7 @@
-// Loads a checkpoint that was written when the format was settled: later versions go on reading it.
+// Loads checkpoints that were written when their formats were settled: later versions go on reading
+// them.
 
-#include <cstdio>
-#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,8 +20,9 @@
 namespace muster::trainer {
 namespace {
 
-// The files of the directory: a name and its bytes in hexadecimal digits, on one line each.
-constexpr char kFixture[] = "trainer/engine/testdata/checkpoint-format-1.txt";
+// Each fixture has the files of a directory: a name and its bytes in hexadecimal digits, on one
+// line each.
+constexpr char kFixtures[] = "trainer/engine/testdata";
 constexpr char kDirectory[] = "step-000000003";
 
 std::unique_ptr<TrainingState> FrozenState() {
@@ -54,38 +55,57 @@ void ExpectFrozenNumbers(const TrainingState& state) {
   }
 }
 
-TEST(FrozenCheckpointTest, FormatOneLoadsWholeAndInParts) {
-  MemoryFiles files;
-  const std::string folder = JoinPath("/ck", kDirectory);
-  ASSERT_TRUE(files.MakeDirectories(folder).ok());
-  const auto text = ReadFile(FileSystem(), kFixture);
-  ASSERT_TRUE(text.ok()) << text.status();
-  for (const auto line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
-    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
-    ASSERT_EQ(parts.size(), 2u);
-    ASSERT_TRUE(
-        WriteFileAtomically(files, JoinPath(folder, parts[0]), absl::HexStringToBytes(parts[1]))
-            .ok());
+class FrozenCheckpointTest : public testing::Test {
+ protected:
+  // Puts the files of a fixture where checkpoints are looked for.
+  void Unpack(const std::string& fixture) {
+    const std::string folder = JoinPath("/ck", kDirectory);
+    ASSERT_TRUE(files_.MakeDirectories(folder).ok());
+    const auto text = ReadFile(FileSystem(), JoinPath(kFixtures, fixture));
+    ASSERT_TRUE(text.ok()) << text.status();
+    for (const auto line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+      const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+      ASSERT_EQ(parts.size(), 2u);
+      const std::string path = JoinPath(folder, parts[0]);
+      ASSERT_TRUE(WriteFileAtomically(files_, path, absl::HexStringToBytes(parts[1])).ok());
+    }
   }
-  RecordingOutbox outbox;
-  CheckpointStore store(files, Clock::Real(), "/ck", 3,
-                        RunIdentity{.job = "default/job", .job_uid = "uid", .vocabulary = 5},
-                        outbox);
-  for (const Shard& shard : {Shard{}, Shard{0, 2}, Shard{1, 2}}) {
+
+  void ExpectLoads(const Shard& shard) {
     const auto state = FrozenState();
     ASSERT_TRUE(state->Divide(shard).ok());
-    const Checkpoints::Listing listing = store.List(*state);
+    const Checkpoints::Listing listing = store_.List(*state);
     EXPECT_EQ(listing.error, "");
     ASSERT_EQ(listing.complete.size(), 1u);
     EXPECT_EQ(listing.complete[0].mismatch(), "");
     EXPECT_EQ(listing.complete[0].history(), "00000000000000aa");
-    const auto version = store.Load(listing.complete[0], *state);
+    const auto version = store_.Load(listing.complete[0], *state);
     ASSERT_TRUE(version.ok()) << version.status();
     EXPECT_EQ(version->step(), 3);
     EXPECT_EQ(version->attempt(), 1);
     EXPECT_EQ(state->counts(), (RunCounts{.updates = 2, .samples = 30, .skipped = {1, 1}}));
     ExpectFrozenNumbers(*state);
   }
+
+  MemoryFiles files_;
+  RecordingOutbox outbox_;
+  CheckpointStore store_{files_,
+                         Clock::Real(),
+                         "/ck",
+                         3,
+                         RunIdentity{.job = "default/job", .job_uid = "uid", .vocabulary = 5},
+                         outbox_};
+};
+
+TEST_F(FrozenCheckpointTest, FormatOneLoadsWholeAndInParts) {
+  Unpack("checkpoint-format-1.txt");
+  for (const Shard& shard : {Shard{}, Shard{0, 2}, Shard{1, 2}}) ExpectLoads(shard);
+}
+
+// Two ranks wrote it, each its half.
+TEST_F(FrozenCheckpointTest, FormatTwoLoadsWholeAndInOtherParts) {
+  Unpack("checkpoint-format-2.txt");
+  for (const Shard& shard : {Shard{}, Shard{0, 2}, Shard{1, 2}, Shard{2, 3}}) ExpectLoads(shard);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class GpuDevicesTest : public testing::Test {
   GpuDevices Read(const std::string& text) const {
     const std::string path = folder_ + "/nvml.txt";
     std::ofstream(path) << "driver 580.65.06\n" << text;
-    ::setenv("MUSTER_FAKE_NVML", path.c_str(), 1);
+    ::setenv("FAKE_NVML", path.c_str(), 1);
     return ReadGpuDevices(kLibrary, SysfsTree(folder_));
   }
   void SetNumaNode(const std::string& pci, int node) const {

@@ -294,6 +294,8 @@ std::unique_ptr<PodProcess> LocalNodes::Launch(const Node& node, const Json& pod
                                                const std::map<std::string, std::string>& mounts) {
   const std::string name = kube::ToString(kube::KeyOf(pod));
   Environment env = OwnEnvironment();
+  // Each pod gets its own of the GPUs that this process was left.
+  if (!node.keeper.node().gpu_uuids.empty()) env.erase("CUDA_VISIBLE_DEVICES");
   for (const auto& [key, value] : options_.env) env[key] = value;
   env["MUSTER_TRAINER"] = options_.trainer_path;
   env["MUSTER_POD_NAME"] = kube::NameOf(pod);

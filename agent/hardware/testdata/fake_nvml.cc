@@ -1,5 +1,5 @@
 // A fake of libnvidia-ml.so.1: a real shared library whose GPUs are described by the text file that
-// $MUSTER_FAKE_NVML names. The file is read again at each nvmlDeviceGetCount_v2, so a test changes
+// $FAKE_NVML names. The file is read again at each nvmlDeviceGetCount_v2, so a test changes
 // the state of a running process by replacing it. A line each:
 //
 //   init 9                             nvmlInit_v2 returns this
@@ -79,7 +79,7 @@ Handle the_event_set;
 
 void Look() {
   State now;
-  const char* path = std::getenv("MUSTER_FAKE_NVML");
+  const char* path = std::getenv("FAKE_NVML");
   std::ifstream file(path == nullptr ? "" : path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

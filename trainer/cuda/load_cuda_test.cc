@@ -30,6 +30,10 @@ TEST(LoadCudaTest, TheLibraryLoadsAndSaysWhetherAGpuAnswers) {
   const auto runtime = LoadCuda({.driver = "libc.so.6", .torch = "", .library = kLibrary});
   ASSERT_TRUE(runtime.ok()) << runtime.status();
   EXPECT_EQ((*runtime)->type(), c10::DeviceType::CUDA);
+  const auto versions = (*runtime)->Versions();
+  ASSERT_TRUE(versions.ok()) << versions.status();
+  EXPECT_EQ(versions->built_with / 1000, 13);
+  EXPECT_EQ(versions->cuda / 1000, 13);
   const auto count = (*runtime)->Count();
   if (count.ok()) return;
   EXPECT_EQ(count.status().code(), absl::StatusCode::kFailedPrecondition) << count.status();

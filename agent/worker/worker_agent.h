@@ -40,7 +40,7 @@ struct WorkerAgentOptions {
   // A signalfd for SIGTERM and SIGINT; -1 if there is none.
   int signal_fd = -1;
   Environment environment;
-  // The number of GPUs that the worker's pod asked for, and the library by which they are found.
+  // The number of GPUs on which a trainer's ranks compute, and the library by which they are found.
   int gpus = 0;
   std::string nvml;
   WorkerHardware hardware;

@@ -104,7 +104,7 @@ const std::vector<WorkerFlag>& WorkerFlags() {
       {"pod-uid", "MUSTER_POD_UID", "the UID of the pod that the agent runs in"},
       {"ranks", "MUSTER_RANKS", "the number of ranks to start; default 1"},
       {"gpus", "MUSTER_GPUS",
-       "the number of GPUs that the worker has, one for each rank; default 0"},
+       "the number of GPUs on which the trainer's ranks compute, one each; default 0"},
       {"nvml", "MUSTER_NVML",
        "the library of NVIDIA's driver by which GPUs are found; default libnvidia-ml.so.1"},
       {"host", "MUSTER_POD_IP",

@@ -21,8 +21,8 @@ std::string Variable(const char* name, const char* otherwise) {
 
 agent::GpuDevices ReadLocalGpus() {
   const std::string nvml = Variable("MUSTER_NVML", "libnvidia-ml.so.1");
-  return agent::SelectVisible(agent::ReadGpuDevices(nvml, agent::SysfsTree("/sys")),
-                              Variable("CUDA_VISIBLE_DEVICES", ""));
+  return agent::SelectChosen(agent::ReadGpuDevices(nvml, agent::SysfsTree("/sys")),
+                             Variable("CUDA_VISIBLE_DEVICES", ""));
 }
 
 std::optional<std::string> WhyGpusNeverFit(const v1alpha1::TrainingJobSpec& spec,

@@ -16,28 +16,38 @@ GpuDevices Three() {
   return all;
 }
 
-std::string Left(const std::string& list) {
+std::string Uuids(const GpuDevices& left) {
   std::vector<std::string> uuids;
-  for (const GpuDevice& device : SelectVisible(Three(), list).devices) uuids.push_back(device.uuid);
+  for (const GpuDevice& device : left.devices) uuids.push_back(device.uuid);
   return absl::StrJoin(uuids, " ");
 }
 
-TEST(SelectVisibleTest, UuidsTheirBeginningsAndIndicesNameDevices) {
-  EXPECT_EQ(Left("MIG-c3,GPU-aa1"), "GPU-aa1 MIG-c3");
-  EXPECT_EQ(Left("GPU-ab"), "GPU-ab2");
-  EXPECT_EQ(Left(" 2 , 0"), "GPU-aa1 MIG-c3");
-  EXPECT_EQ(Left("GPU-none,7"), "");
-}
-
-TEST(SelectVisibleTest, WordsThatNameNoneLeaveAll) {
-  for (const char* word :
-       {"", "all", "void", "none", "/var/run/nvidia-container-devices", "nvidia.com/gpu=0"}) {
-    EXPECT_EQ(Left(word), "GPU-aa1 GPU-ab2 MIG-c3") << word;
+TEST(VisibleGpusTest, UuidsAndTheirBeginningsNameDevices) {
+  for (const auto select : {SelectGiven, SelectChosen}) {
+    EXPECT_EQ(Uuids(select(Three(), "MIG-c3,GPU-aa1")), "GPU-aa1 MIG-c3");
+    EXPECT_EQ(Uuids(select(Three(), "GPU-ab")), "GPU-ab2");
+    EXPECT_EQ(Uuids(select(Three(), " GPU-none , GPU-ab2")), "GPU-ab2");
+    EXPECT_EQ(Uuids(select(Three(), "GPU-none")), "");
   }
 }
 
-TEST(SelectVisibleTest, TheRestStaysWithThem) {
-  const GpuDevices left = SelectVisible(Three(), "0,2");
+// A container that was given the third and fourth GPU of a machine numbers them from 0.
+TEST(VisibleGpusTest, NumbersAreIndicesOnlyWhereSomebodyChooses) {
+  EXPECT_EQ(Uuids(SelectChosen(Three(), " 2 , 0")), "GPU-aa1 MIG-c3");
+  EXPECT_EQ(Uuids(SelectChosen(Three(), "7")), "");
+  EXPECT_EQ(Uuids(SelectGiven(Three(), "5,6,7")), "GPU-aa1 GPU-ab2 MIG-c3");
+}
+
+TEST(VisibleGpusTest, WordsThatNameNoneLeaveAll) {
+  for (const char* word : {"", "all", "void", "none", "/var/run/nvidia-container-devices",
+                           "nvidia.com/gpu=0", "0:1", "MIG-GPU-aa1/1/0"}) {
+    EXPECT_EQ(Uuids(SelectGiven(Three(), word)), "GPU-aa1 GPU-ab2 MIG-c3") << word;
+    EXPECT_EQ(Uuids(SelectChosen(Three(), word)), "GPU-aa1 GPU-ab2 MIG-c3") << word;
+  }
+}
+
+TEST(VisibleGpusTest, TheRestStaysWithThem) {
+  const GpuDevices left = SelectChosen(Three(), "0,2");
   EXPECT_EQ(left.driver_version, "580.1");
   EXPECT_EQ(left.distances, (std::vector<std::vector<int>>{{0, 2}, {2, 0}}));
 }

@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<GpuDevice>> PlanGpus(const GpuDevices& there, const s
                                                 int gpus) {
   const auto wanted = static_cast<size_t>(gpus);
   if (!there.absence.empty()) return PlanByName(visible, wanted);
-  const GpuDevices mine = SelectVisible(there, visible);
+  const GpuDevices mine = SelectGiven(there, visible);
   if (mine.devices.size() < wanted) return TooFew(mine, gpus);
   std::vector<GpuDevice> plan;
   for (size_t place : OrderByLinks(mine.distances, wanted)) plan.push_back(mine.devices[place]);

@@ -34,6 +34,7 @@ TEST(PlanGpusTest, RanksNextToEachOtherHaveNeighbouringGpus) {
 TEST(PlanGpusTest, AWorkerHasOnlyTheGpusThatItWasGiven) {
   EXPECT_EQ(Plan(Four(), "GPU-d,GPU-b", 2), "GPU-b GPU-d");
   EXPECT_EQ(Plan(Four(), "GPU-d", 1), "GPU-d");
+  EXPECT_EQ(Plan(Four(), "6,7", 1), "GPU-a") << "the machine's numbers are not the container's";
 }
 
 TEST(PlanGpusTest, FewerGpusThanRanksAreRefusedInWords) {

@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -127,6 +129,27 @@ TEST_F(GpuRunTest, ATrainerWithoutADriverFailsTheJobWithASentence) {
   ASSERT_TRUE(described.ok()) << described.status();
   EXPECT_THAT(described->out, HasSubstr(sentence));
   EXPECT_FALSE(Exists(FileSystem(), run->Checkpoints() + "/step-000000010"));
+}
+
+// Any library stands for the driver's: the image is looked at next.
+TEST_F(GpuRunTest, ATrainerWhoseImageHasNoPartForGpusFailsTheJobWithASentence) {
+  auto run = NewRun("image", "{count: 1, gpus: 1}", kFourGpus);
+  const std::string libraries = run->folder() + "/libraries";
+  ASSERT_TRUE(FileSystem().MakeDirectories(libraries).ok());
+  ASSERT_EQ(
+      symlink(std::filesystem::absolute(ProgramPath("agent/hardware/libfake_nvml.so")).c_str(),
+              (libraries + "/libcuda.so.1").c_str()),
+      0);
+  run->AddEnvironment("LD_LIBRARY_PATH=" + libraries);
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitBadInput) << run->Output();
+  EXPECT_THAT(run->Output(),
+              HasSubstr("workers.gpus: LibTorch's library for GPUs (of PyTorch 2.11 for CUDA 13) "
+                        "cannot be loaded: libtorch_cuda.so: "));
+  EXPECT_THAT(run->Output(),
+              HasSubstr(": build the workers' image with the part for GPUs, docs/gpu.md"));
 }
 
 }  // namespace

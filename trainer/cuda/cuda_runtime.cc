@@ -10,7 +10,6 @@
 #include "ATen/Context.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/logging.h"
 #include "base/status_macros.h"
 #include "c10/cuda/CUDAStream.h"
 #include "c10/util/Exception.h"
@@ -83,9 +82,9 @@ class CudaRuntime final : public DeviceRuntime {
         CudaStatus(cudaRuntimeGetVersion(&versions.cuda), "cudaRuntimeGetVersion"));
     const auto nccl = LoadNccl(kNccl);
     if (!nccl.ok()) {
-      MUSTER_LOG(INFO, "no NCCL", {"error", nccl.status()});
+      versions.no_nccl = std::string(nccl.status().message());
     } else if (nccl->get_version(&versions.nccl) != ncclSuccess) {
-      versions.nccl = 0;
+      versions.no_nccl = "NCCL does not say its version";
     }
     return versions;
   }

@@ -39,10 +39,10 @@ absl::Status CheckVersions(const DeviceVersions& versions, int ranks) {
         "the driver runs nothing newer than ", CudaText(versions.driver), ", and the image has ",
         CudaText(versions.cuda), ": ", DriverFor(versions.cuda)));
   }
-  if (ranks > 1 && versions.nccl == 0) {
+  if (ranks > 1 && !versions.no_nccl.empty()) {
     return absl::FailedPreconditionError(
-        "the image has no NCCL, over which several ranks communicate: build it with libnccl.so.2 "
-        "of the same PyTorch");
+        absl::StrCat("several ranks communicate over NCCL, and ", versions.no_nccl,
+                     ": build the image with libnccl.so.2 of the same PyTorch"));
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,8 @@
 #ifndef MUSTER_TRAINER_DEVICE_DEVICE_VERSIONS_H_
 #define MUSTER_TRAINER_DEVICE_DEVICE_VERSIONS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace muster::trainer {
@@ -12,12 +14,13 @@ struct DeviceVersions {
   int cuda = 0;        // of the image's libraries
   int built_with = 0;  // the CUDA with which muster's library was built
   int nccl = 0;        // of the image's library
+  // Why NCCL cannot be used, in words; empty if it can.
+  std::string no_nccl;
 };
 
 // Checks, before anything is allocated, that these go together for a job of `ranks` ranks.
 // FailedPrecondition, with both versions and what to install. A driver runs every CUDA of its own
-// and of older major versions ("CUDA Compatibility", NVIDIA). Too old an NCCL is refused as it is
-// loaded. Pure.
+// and of older major versions ("CUDA Compatibility", NVIDIA). Pure.
 absl::Status CheckVersions(const DeviceVersions& versions, int ranks);
 
 }  // namespace muster::trainer

@@ -7,15 +7,17 @@
 namespace muster::trainer {
 namespace {
 
-constexpr DeviceVersions kGood{.driver = 13000, .cuda = 13000, .built_with = 13000, .nccl = 22809};
+DeviceVersions Good() {
+  return {.driver = 13000, .cuda = 13000, .built_with = 13000, .nccl = 22809};
+}
 
 std::string Refusal(DeviceVersions versions, int ranks = 2) {
   return std::string(CheckVersions(versions, ranks).message());
 }
 
 TEST(CheckVersionsTest, ADriverRunsTheCudaOfItsMajorVersionAndOlder) {
-  EXPECT_EQ(Refusal(kGood), "");
-  DeviceVersions newer = kGood;
+  EXPECT_EQ(Refusal(Good()), "");
+  DeviceVersions newer = Good();
   newer.cuda = 13020;
   EXPECT_EQ(Refusal(newer), "") << "a minor version ahead of the driver";
   newer.driver = 14010;
@@ -23,7 +25,7 @@ TEST(CheckVersionsTest, ADriverRunsTheCudaOfItsMajorVersionAndOlder) {
 }
 
 TEST(CheckVersionsTest, ADriverThatIsTooOldIsNamedWithTheOneToInstall) {
-  DeviceVersions old = kGood;
+  DeviceVersions old = Good();
   old.driver = 12040;
   EXPECT_EQ(Refusal(old),
             "the driver runs nothing newer than CUDA 12.4, and the image has CUDA 13.0: install "
@@ -35,7 +37,7 @@ TEST(CheckVersionsTest, ADriverThatIsTooOldIsNamedWithTheOneToInstall) {
 }
 
 TEST(CheckVersionsTest, AnImageOfAnotherCudaIsRefused) {
-  DeviceVersions mixed = kGood;
+  DeviceVersions mixed = Good();
   mixed.cuda = 12080;
   EXPECT_EQ(Refusal(mixed),
             "the image has CUDA 12.8, and muster was built with CUDA 13.0: build the image anew "
@@ -43,12 +45,12 @@ TEST(CheckVersionsTest, AnImageOfAnotherCudaIsRefused) {
 }
 
 TEST(CheckVersionsTest, OnlySeveralRanksNeedNccl) {
-  DeviceVersions without = kGood;
-  without.nccl = 0;
+  DeviceVersions without = Good();
+  without.no_nccl = "NCCL cannot be loaded: no file";
   EXPECT_EQ(Refusal(without, 1), "");
   EXPECT_EQ(Refusal(without, 2),
-            "the image has no NCCL, over which several ranks communicate: build it with "
-            "libnccl.so.2 of the same PyTorch");
+            "several ranks communicate over NCCL, and NCCL cannot be loaded: no file: build the "
+            "image with libnccl.so.2 of the same PyTorch");
 }
 
 }  // namespace

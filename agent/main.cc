@@ -5,8 +5,9 @@
 //   1. block SIGTERM and SIGINT and turn them into a descriptor, before any thread is started
 //   2. become the reaper of processes whose parents end
 //   3. flags, whose defaults come from the environment that the operator gives the pod
-//   4. run until the worker's work is done, a stop is ordered, or no operator is left
-//   5. write the exit file, for a LocalNodes that was restarted and finds this process gone
+//   4. for a worker with GPUs: find them, which takes a driver that is not loaded yet some seconds
+//   5. run until the worker's work is done, a stop is ordered, or no operator is left
+//   6. write the exit file, for a LocalNodes that was restarted and finds this process gone
 //
 // Exit codes: base/exit_codes.h; a failed rank's own code when it failed the job.
 #include <sys/prctl.h>
@@ -22,7 +23,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agent/hardware/machine_reader.h"
+#include "agent/hardware/sysfs_tree.h"
+#include "agent/own_gpus.h"
 #include "agent/worker/install.h"
+#include "agent/worker/near_cpus.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/socket_folder.h"
 #include "agent/worker/worker_agent.h"
@@ -74,6 +79,15 @@ int BadInput(const absl::Status& status) {
   return kExitBadInput;
 }
 
+WorkerHardware ReadHardware(const std::string& nvml) {
+  WorkerHardware hardware{.gpus = ReadOwnGpus(nvml),
+                          .numa_nodes = ReadNumaNodes(SysfsTree("/sys")),
+                          .cpus = AllowedCpus()};
+  MUSTER_LOG(INFO, "GPUs of this worker", {"found", hardware.gpus.devices.size()},
+             {"driver", hardware.gpus.driver_version}, {"absence", hardware.gpus.absence});
+  return hardware;
+}
+
 int Install(const std::string& folder) {
   const absl::Status installed = InstallAgent("/proc/self/exe", folder);
   if (installed.ok()) return 0;
@@ -100,9 +114,10 @@ int Main(int argc, char** argv) {
   }
   const SocketFolder sockets(options->log_directory, Env("TMPDIR"));
   options->socket_directory = sockets.path();
-  const int code = Run(*std::move(options));  // 4
+  if (options->gpus > 0) options->hardware = ReadHardware(options->nvml);  // 4
+  const int code = Run(*std::move(options));                               // 5
   const std::string& exit_file = flags->at("exit-file");
-  if (!exit_file.empty()) WriteExitFile(exit_file, code);  // 5
+  if (!exit_file.empty()) WriteExitFile(exit_file, code);  // 6
   return code;
 }
 

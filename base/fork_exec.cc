@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -38,6 +39,7 @@ struct ChildPlan {
   const char* cwd = nullptr;
   ProcessSpec::Group group = ProcessSpec::Group::kInherit;
   bool die_with_parent = false;
+  std::optional<cpu_set_t> cpus;
   std::optional<uint64_t> mark;
   pid_t parent = 0;
   int error_fd = -1;
@@ -56,6 +58,7 @@ int BecomeProgram(const ChildPlan& plan) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
     if (getppid() != plan.parent) raise(SIGKILL);  // it died before the line above
   }
+  if (plan.cpus.has_value()) sched_setaffinity(0, sizeof(*plan.cpus), &*plan.cpus);
   if (plan.mark.has_value()) TakeMark(*plan.mark);
   if (plan.cwd != nullptr && chdir(plan.cwd) < 0) return errno;
   CloseOnExecFrom(3);
@@ -95,6 +98,16 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
+}
+
+std::optional<cpu_set_t> SetOf(const std::vector<int>& cpus) {
+  if (cpus.empty()) return std::nullopt;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+  }
+  return set;
 }
 
 // Plans that the child gets a copy of `parent` as its descriptor `target`; false, with errno, if it
@@ -163,6 +176,7 @@ absl::StatusOr<pid_t> ForkExec(const ProcessSpec& spec) {
   plan.cwd = spec.cwd.empty() ? nullptr : spec.cwd.c_str();
   plan.group = spec.group;
   plan.die_with_parent = spec.die_with_parent;
+  plan.cpus = SetOf(spec.cpus);
   if (!spec.mark.empty()) plan.mark = MarkNumber(spec.mark);
   MUSTER_RETURN_IF_ERROR(PlanDescriptors(spec, plan));
   return ForkExecPlan(plan, spec.argv[0]);

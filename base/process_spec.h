@@ -27,6 +27,9 @@ struct ProcessSpec {
   // unless they are mapped; every other descriptor is closed.
   std::vector<FdMapping> fds;
   Group group = Group::kInherit;
+  // The CPUs on which it runs, of those that this process may use; empty: all of these. A wish: it
+  // starts also where none of them can be had.
+  std::vector<int> cpus;
   // The kernel kills the child (SIGKILL) when the *thread* that launched it ends, so launch it from
   // a thread that lives as long as the process.
   bool die_with_parent = false;

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -48,6 +50,36 @@ std::unique_ptr<Process> Start(const ProcessSpec& spec) {
   auto process = ProcessLauncher::Real().Launch(spec);
   EXPECT_TRUE(process.ok()) << process.status();
   return *std::move(process);
+}
+
+// Returns the CPUs on which this process may run.
+std::vector<int> OwnCpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  EXPECT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+TEST(ProcessTest, RunsOnTheCpusThatItWasGivenAndAnywhereIfItCannotHaveThem) {
+  const std::vector<int> own = OwnCpus();
+  const auto runs_on = [](std::vector<int> cpus) {
+    int pipe_fds[2];
+    EXPECT_EQ(pipe2(pipe_fds, O_CLOEXEC), 0);
+    ProcessSpec spec = Shell("grep Cpus_allowed_list: /proc/self/status | cut -f2");
+    spec.cpus = std::move(cpus);
+    spec.fds = {{pipe_fds[1], 1}};
+    const auto process = Start(spec);
+    close(pipe_fds[1]);
+    const std::string text = ReadAll(pipe_fds[0]);
+    close(pipe_fds[0]);
+    EXPECT_EQ(WaitFor(*process).code, 0);
+    return text;
+  };
+  EXPECT_EQ(runs_on({own.back()}), absl::StrCat(own.back(), "\n"));
+  EXPECT_EQ(runs_on({CPU_SETSIZE - 1}), runs_on({}));
 }
 
 TEST(ProcessTest, ReportsCodeAndSignal) {

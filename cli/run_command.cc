@@ -15,6 +15,7 @@
 #include "cli/flags.h"
 #include "cli/interrupts.h"
 #include "cli/job_removal.h"
+#include "cli/local_gpus.h"
 #include "cli/local_jobs.h"
 #include "cli/rank_output.h"
 #include "cli/reapply.h"
@@ -91,8 +92,10 @@ absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const Flags& flags, const JobPaths& paths) {
+absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const Flags& flags, const JobPaths& paths,
+                                                        const agent::GpuDevices& gpus) {
   MUSTER_ASSIGN_OR_RETURN(SessionOptions options, FindPrograms(flags));
+  for (const agent::GpuDevice& gpu : gpus.devices) options.gpus.push_back(gpu.uuid);
   MUSTER_RETURN_IF_ERROR(MakeJobFolder(paths));
   MUSTER_RETURN_IF_ERROR(LogToFile(paths.log(), /*also_stderr=*/false));
   std::signal(SIGPIPE, SIG_IGN);
@@ -130,8 +133,12 @@ absl::Status ForgetJob(const JobPaths& paths, const TrainingJob& job) {
 
 int RunJob(const Flags& flags, const JobPaths& paths, TrainingJob job) {
   RecordScripts(job);
+  // The driver is not asked for a job that needs none of it.
+  const bool wants_gpus = job.spec.workers().gpus() > 0;
+  const agent::GpuDevices gpus = wants_gpus ? ReadLocalGpus() : agent::GpuDevices();
+  if (const auto never = WhyGpusNeverFit(job.spec, gpus)) return ReportNeverFits(job, *never);
   RankOutput output(FileSystem(), paths.pods());
-  const auto session = OpenSession(flags, paths);
+  const auto session = OpenSession(flags, paths, gpus);
   if (!session.ok()) return FailToOpen(session.status());
   const absl::StatusOr<bool> runs = (*session)->Apply(job);
   if (!runs.ok()) return Fail(runs.status());

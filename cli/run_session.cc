@@ -59,7 +59,10 @@ absl::Status RunSession::Start() {
 
   // The machine is registered before the operator starts, so that no job is refused for lack of it.
   control::LocalNodesOptions nodes;
-  nodes.nodes = {{.name = "local", .cpus = CpusOfThisMachine()}};
+  nodes.nodes = {{.name = "local",
+                  .gpus = static_cast<int>(options_.gpus.size()),
+                  .gpu_uuids = options_.gpus,
+                  .cpus = CpusOfThisMachine()}};
   nodes.agent_path = options_.agent;
   nodes.trainer_path = options_.trainer;
   nodes.state_dir = paths_.folder();

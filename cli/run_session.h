@@ -26,6 +26,8 @@ struct SessionOptions {
   std::string trainer;  // path of muster-trainer
   // Address of metrics, health and the JSON API: loopback host:port; empty: a socket of this user.
   std::string http;
+  // The UUIDs of the GPUs that workers are given.
+  std::vector<std::string> gpus;
   // The receivers that alert rules of the job may name.
   std::vector<control::Receiver> alert_receivers;
 };

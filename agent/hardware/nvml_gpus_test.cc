@@ -31,7 +31,7 @@ class NvmlGpusTest : public testing::Test {
     char file[] = "/tmp/muster-nvml-XXXXXX";
     ::close(::mkstemp(file));
     path_ = file;
-    ::setenv("MUSTER_FAKE_NVML", path_.c_str(), 1);
+    ::setenv("FAKE_NVML", path_.c_str(), 1);
   }
   ~NvmlGpusTest() override { std::remove(path_.c_str()); }
   void Describe(const std::string& text) { std::ofstream(path_) << "driver 550.90.07\n" << text; }

@@ -48,6 +48,11 @@ absl::Status NvmlLibrary::Bind(const std::string& path) {
   Find(library_, "nvmlDeviceGetNvLinkErrorCounter", nvlink_errors);
   Find(library_, "nvmlDeviceGetFieldValues", field_values);
   Find(library_, "nvmlDeviceGetGpuFabricInfo", fabric_info);
+  Find(library_, "nvmlDeviceGetP2PStatus", peer_status);
+  Find(library_, "nvmlDeviceGetTopologyCommonAncestor", common_ancestor);
+  Find(library_, "nvmlDeviceGetMigMode", mig_mode);
+  Find(library_, "nvmlDeviceGetMaxMigDeviceCount", most_mig_devices);
+  Find(library_, "nvmlDeviceGetMigDeviceHandleByIndex", mig_device);
   Find(library_, "nvmlEventSetCreate", event_set_create);
   Find(library_, "nvmlEventSetFree", event_set_free);
   Find(library_, "nvmlDeviceRegisterEvents", register_events);

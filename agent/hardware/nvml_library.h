@@ -49,6 +49,11 @@ class NvmlLibrary {
                                 unsigned long long*) = nullptr;
   nvml::Return (*field_values)(nvml::Device, int32_t count, nvml::FieldValue*) = nullptr;
   nvml::Return (*fabric_info)(nvml::Device, nvml::GpuFabricInfo*) = nullptr;
+  nvml::Return (*peer_status)(nvml::Device, nvml::Device, int32_t kind, int32_t*) = nullptr;
+  nvml::Return (*common_ancestor)(nvml::Device, nvml::Device, int32_t* level) = nullptr;
+  nvml::Return (*mig_mode)(nvml::Device, uint32_t* now, uint32_t* next) = nullptr;
+  nvml::Return (*most_mig_devices)(nvml::Device, uint32_t*) = nullptr;
+  nvml::Return (*mig_device)(nvml::Device, uint32_t index, nvml::Device*) = nullptr;
   nvml::Return (*event_set_create)(nvml::EventSet*) = nullptr;
   nvml::Return (*event_set_free)(nvml::EventSet) = nullptr;
   nvml::Return (*register_events)(nvml::Device, unsigned long long types, nvml::EventSet) = nullptr;

@@ -76,6 +76,15 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40);
 
+// Between two GPUs: whether they reach each other's memory over NVLink, and the levels of the part
+// of the machine that both share, from one board (0) to the whole (50) in steps of 10.
+inline constexpr int32_t kPeerOverNvlink = 2;
+inline constexpr int32_t kPeerOk = 0;
+inline constexpr int32_t kLevelStep = 10;
+inline constexpr int32_t kLevelSystem = 50;
+
+inline constexpr uint32_t kMigEnabled = 1;
+
 inline constexpr uint32_t kFabricCompleted = 3;
 
 struct GpuFabricInfo {

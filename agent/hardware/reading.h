@@ -49,6 +49,26 @@ struct GpuReading {
   uint32_t nvlink_clique = 0;
 };
 
+// One device on which CUDA computes: a whole GPU, or a MIG device, which is a part of one.
+struct GpuDevice {
+  std::string uuid;         // "GPU-5f..." or "MIG-3a...", as CUDA_VISIBLE_DEVICES takes it
+  int gpu = 0;              // the index of the GPU that it is, or that it is a part of
+  std::string product;      // the GPU's
+  std::string pci_address;  // the GPU's
+  std::optional<int> numa_node;
+};
+
+struct GpuDevices {
+  // Why there are none, in words; empty if NVML answers.
+  std::string absence;
+  std::string driver_version;  // "580.65.06"
+  // In the order of the driver.
+  std::vector<GpuDevice> devices;
+  // The number of steps between two devices, by their places in `devices`: 0 within one GPU, 1 over
+  // NVLink, 2 to 7 over ever more of the machine.
+  std::vector<std::vector<int>> distances;
+};
+
 // An error that a GPU reported to the driver.
 struct XidEvent {
   std::string gpu_uuid;

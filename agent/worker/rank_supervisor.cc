@@ -128,6 +128,7 @@ absl::Status RankSupervisor::Rank::Launch(int generation, const Program& program
   spec.argv = program.argv;
   spec.env = program.env;
   spec.cwd = program.cwd;
+  spec.cpus = program.cpus;
   spec.fds = {{output[1], STDOUT_FILENO}, {output[1], STDERR_FILENO}};
   if (program.link) spec.fds.push_back({link[1], kChildLinkFd});
   if (!program.link) {

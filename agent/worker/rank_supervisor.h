@@ -41,6 +41,8 @@ class RankSupervisor {
     std::vector<std::string> argv;
     std::vector<std::string> env;
     std::string cwd;
+    // As in ProcessSpec.
+    std::vector<int> cpus;
     // True for the built-in trainer, whose end of the link is descriptor 3. A command gets the path
     // of a socket in MUSTER_AGENT_SOCKET instead, and of a file for its exception in
     // TORCHELASTIC_ERROR_FILE, which it may use or not.

@@ -13,7 +13,9 @@
 
 #include "agent/hardware/machine_reader.h"
 #include "agent/hardware/sysfs_tree.h"
+#include "agent/worker/gpu_plan.h"
 #include "agent/worker/nccl_hints.h"
+#include "agent/worker/near_cpus.h"
 #include "agent/worker/user_command.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
@@ -93,6 +95,26 @@ void WorkerAgent::Handle(const Event& event) {
   }
 }
 
+// Shows a trainer's rank one GPU alone, and runs it near that. A job's own CUDA_VISIBLE_DEVICES
+// stays: the rank then chooses among its devices by the local rank.
+absl::Status WorkerAgent::GiveGpu(const RankPlacement& at, Environment& env,
+                                  RankSupervisor::Program& program) const {
+  const int gpus = machine_.settings()->spec.workers().gpus();
+  if (gpus == 0 || env.contains("CUDA_VISIBLE_DEVICES")) return absl::OkStatus();
+  const WorkerHardware& has = options_.hardware;
+  const auto visible = env.find("NVIDIA_VISIBLE_DEVICES");
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<GpuDevice> plan,
+                          PlanGpus(has.gpus, visible == env.end() ? "" : visible->second, gpus));
+  const auto local_rank = static_cast<size_t>(at.local_rank);
+  if (local_rank >= plan.size()) return absl::OkStatus();
+  const GpuDevice& gpu = plan[local_rank];
+  env["CUDA_VISIBLE_DEVICES"] = gpu.uuid;
+  program.cpus = NearCpus(gpu.numa_node, has.numa_nodes, has.cpus);
+  MUSTER_LOG(INFO, "rank has a GPU", {"rank", at.rank}, {"uuid", gpu.uuid},
+             {"numa_node", gpu.numa_node.value_or(-1)}, {"cpus", program.cpus.size()});
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlacement& at) const {
   RankSupervisor::Program program;
   program.rank = at.rank;
@@ -102,6 +124,10 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
                                     spec.failure_policy().max_failures(), options_.config.host);
   if (program.link) {
     env["MUSTER_LINK_FD"] = "3";
+    MUSTER_RETURN_IF_ERROR(GiveGpu(at, env, program));
+    if (spec.workers().gpus() > 0) {
+      AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), at.group_world_size, env);
+    }
     program.argv = {options_.trainer_path, "--link-fd=3"};
   } else {
     MUSTER_RETURN_IF_ERROR(AddCheckpointDirectory(spec, files_, env));

@@ -12,6 +12,7 @@
 #include "agent/core/worker_event.h"
 #include "agent/core/worker_machine.h"
 #include "agent/core/worker_settings.h"
+#include "agent/hardware/reading.h"
 #include "agent/worker/coordinator_client.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/rank_supervisor.h"
@@ -20,6 +21,13 @@
 #include "base/process.h"
 
 namespace muster::agent {
+
+// The machine, as far as ranks that compute on GPUs are told of it; empty for workers without.
+struct WorkerHardware {
+  GpuDevices gpus;
+  std::vector<NumaReading> numa_nodes;
+  std::vector<int> cpus;  // those on which the worker may run
+};
 
 struct WorkerAgentOptions {
   WorkerConfig config;
@@ -32,6 +40,10 @@ struct WorkerAgentOptions {
   // A signalfd for SIGTERM and SIGINT; -1 if there is none.
   int signal_fd = -1;
   Environment environment;
+  // The number of GPUs on which a trainer's ranks compute, and the library by which they are found.
+  int gpus = 0;
+  std::string nvml;
+  WorkerHardware hardware;
   // Receives the ranks' lines, with their prefix.
   std::function<void(std::string_view)> show;
 };
@@ -66,6 +78,8 @@ class WorkerAgent {
   void Do(const ExitAgent& exit);
 
   absl::StatusOr<RankSupervisor::Program> ProgramOf(const RankPlacement& placement) const;
+  absl::Status GiveGpu(const RankPlacement& placement, Environment& env,
+                       RankSupervisor::Program& program) const;
   void ReleasePort();
 
   const WorkerAgentOptions options_;

@@ -75,8 +75,8 @@ std::string HostName(const Flags& flags) {
 
 const char kWorkerUsage[] =
     "usage: muster-agent worker --coordinator=ADDRESS[,ADDRESS] --trainer=PATH [--NAME=VALUE ...]\n"
-    "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks host "
-    "log-dir\n"
+    "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks gpus nvml "
+    "host log-dir\n"
     "       exit-file orphan-deadline coordinator-ca (PEM) coordinator-token (file)\n"
     "       coordinator-silence pod-grace; each defaults to a variable, mostly MUSTER_NAME: "
     "docs/cli.md\n"
@@ -103,6 +103,10 @@ const std::vector<WorkerFlag>& WorkerFlags() {
        "the number of the worker's pod: each new pod has a higher one"},
       {"pod-uid", "MUSTER_POD_UID", "the UID of the pod that the agent runs in"},
       {"ranks", "MUSTER_RANKS", "the number of ranks to start; default 1"},
+      {"gpus", "MUSTER_GPUS",
+       "the number of GPUs on which the trainer's ranks compute, one each; default 0"},
+      {"nvml", "MUSTER_NVML",
+       "the library of NVIDIA's driver by which GPUs are found; default libnvidia-ml.so.1"},
       {"host", "MUSTER_POD_IP",
        "the address by which other workers reach this one; default 127.0.0.1 beside a coordinator "
        "of this machine, else the host name"},
@@ -164,6 +168,8 @@ absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags) {
   options.config.shares_machine = options.coordinator.identity.empty();
   options.trainer_path = flags.at("trainer");
   options.log_directory = flags.at("log-dir");
+  MUSTER_ASSIGN_OR_RETURN(options.gpus, Number(flags, "gpus", 0));
+  options.nvml = flags.at("nvml").empty() ? "libnvidia-ml.so.1" : flags.at("nvml");
   return options;
 }
 

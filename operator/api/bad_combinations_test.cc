@@ -127,12 +127,34 @@ const ManifestCase kContradictions[] = {
      "{name: adamw}\n    parallelism: {offload: {optimizer: Disk}}",
      "job.yaml:11: spec.trainer.parallelism.offload.directory: what is kept on disk needs a "
      "directory: set it to one on a local disk of each node\n"},
-    {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
-     "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
-     "workers.gpus out, or give the template a command that uses the GPUs\n"},
-    {"RdmaForTheTrainer", "{count: 2}", "{count: 2, rdma: {resources: [{name: rdma/hca}]}}",
-     "job.yaml:5: spec.workers.rdma: the built-in trainer communicates over TCP so far: leave "
-     "workers.rdma out, or give the template a command that uses the devices\n"},
+    {"ScriptOnGpus", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
+     "{count: 2, gpus: 1}\n  trainer:\n    model: {torchScript: model.pt, vocabulary: 256}",
+     "job.yaml:5: spec.workers.gpus: a model of trainer.model.torchScript computes on the CPU "
+     "alone: leave workers.gpus out\n"},
+    {"OffloadFromGpus", "{count: 2}\n  trainer:",
+     "{count: 2, gpus: 1}\n  trainer:\n"
+     "    parallelism: {offload: {optimizer: Disk, directory: scratch}}",
+     "job.yaml:7: spec.trainer.parallelism.offload: the state of training on GPUs cannot rest in "
+     "files: leave offload out, or workers.gpus\n"},
+    {"MoreGpusThanMicroBatches", "{count: 2}", "{count: 2, gpus: 4}",
+     "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
+     "workers (at workers.max) must not outnumber globalBatch / microBatch (here 8 ranks and 8 / 2 "
+     "= 4 micro-batches)\n"},
+    {"FewerGpusInTheTemplate", "{count: 2}",
+     "{count: 2, gpus: 2}\n  template: {spec: {containers: [{name: worker, "
+     "resources: {limits: {nvidia.com/mig-1g.10gb: 1}}}]}}",
+     "job.yaml:6: spec.template.spec.containers[0].resources.limits: here 1 GPUs, and workers.gpus "
+     "is 2: each rank of the built-in trainer computes on one GPU, so let both be the same\n"},
+    {"GpusOfAnotherMaker", "{count: 2}",
+     "{count: 2, gpus: 2}\n  template: {spec: {containers: [{name: worker, "
+     "resources: {limits: {amd.com/gpu: 2}}}]}}",
+     "job.yaml:6: spec.template.spec.containers[0].resources.limits[\"amd.com/gpu\"]: the built-in "
+     "trainer computes on NVIDIA's GPUs alone: leave the resource out, or give the template a "
+     "command that uses it\n"},
+    {"RdmaWithoutGpus", "{count: 2}", "{count: 2, rdma: {resources: [{name: rdma/hca}]}}",
+     "job.yaml:5: spec.workers.rdma: without GPUs the built-in trainer communicates over TCP: set "
+     "workers.gpus, leave workers.rdma out, or give the template a command that uses the "
+     "devices\n"},
     {"BytesWithBpe", "uri: corpus.txt",
      "uri: corpus.txt, format: Bytes, tokenizer: {kind: Bpe, vocabulary: 1024}",
      "job.yaml:8: spec.trainer.data.tokenizer.kind: format Bytes is tokenized by kind Byte: leave "

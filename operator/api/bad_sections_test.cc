@@ -36,16 +36,21 @@ const ManifestCase kTemplates[] = {
      "  template: {spec: {containers: [{name: worker, args: [--fast]}]}}\n  checkpoint:",
      "job.yaml:11: spec.template.spec.containers: with trainer the container named worker runs the "
      "trainer's own image: leave image and args out\n"},
-    {"GpusInTheTemplate", "  checkpoint:",
+    {"GpusInTheTemplateAlone", "  checkpoint:",
      "  template: {spec: {containers: [{name: side, resources: {limits: {nvidia.com/gpu: 1}}}, "
      "{name: worker, resources: {limits: {cpu: 2, nvidia.com/gpu: 1}, "
-     "requests: {nvidia.com/mig-1g.5gb: \"2\", amd.com/gpu: 0}}}]}}\n  checkpoint:",
-     "job.yaml:11: spec.template.spec.containers[1].resources.limits[\"nvidia.com/gpu\"]: the "
-     "built-in trainer computes on the CPU so far: leave the GPUs out, or give the template a "
-     "command that uses them\n"
+     "requests: {nvidia.com/mig-1g.5gb: \"2\", amd.com/gpu: 1, gpu.intel.com/i915: 0}}}]}}\n"
+     "  checkpoint:",
+     "job.yaml:11: spec.template.spec.containers[1].resources.limits[\"nvidia.com/gpu\"]: without "
+     "workers.gpus the built-in trainer computes on the CPU: set workers.gpus to the number of "
+     "GPUs, or leave the resource out\n"
+     "job.yaml:11: spec.template.spec.containers[1].resources.requests[\"amd.com/gpu\"]: the "
+     "built-in trainer computes on NVIDIA's GPUs alone: leave the resource out, or give the "
+     "template a command that uses it\n"
      "job.yaml:11: spec.template.spec.containers[1].resources.requests[\"nvidia.com/mig-1g.5gb\"]: "
-     "the built-in trainer computes on the CPU so far: leave the GPUs out, or give the template a "
-     "command that uses them\n"},
+     "without workers.gpus the built-in trainer computes on the CPU: set workers.gpus to the "
+     "number "
+     "of GPUs, or leave the resource out\n"},
     {"NodeIsChosen", "  checkpoint:", "  template: {spec: {nodeName: a}}\n  checkpoint:",
      "job.yaml:11: spec.template.spec: muster chooses the node and starts again what failed: leave "
      "nodeName out, and restartPolicy out or Never; a nodeSelector or affinity says where pods may "

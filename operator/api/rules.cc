@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "operator/api/gpu_rules.h"
 #include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/recovery_rules.h"
@@ -108,14 +109,6 @@ Broken OffloadOfDividedWeights(const v1alpha1::ParallelismSpec& parallelism) {
 Broken OffloadHasDirectory(const v1alpha1::OffloadSpec& offload) {
   return Unless(offload.has_directory() ||
                 (offload.optimizer() != "Disk" && offload.weights() != "Disk"));
-}
-
-Broken TrainerHasNoGpus(const TrainingJobSpec& spec) {
-  return Unless(!spec.has_trainer() || spec.workers().gpus() == 0);
-}
-
-Broken TrainerHasNoRdma(const TrainingJobSpec& spec) {
-  return Unless(!spec.has_trainer() || !spec.workers().has_rdma());
 }
 
 Broken CommandCheckpoint(const TrainingJobSpec& spec) {
@@ -293,8 +286,9 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
       {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},
       {"offload-has-directory", Typed<v1alpha1::OffloadSpec, OffloadHasDirectory>},
-      {"trainer-has-no-gpus", Typed<TrainingJobSpec, TrainerHasNoGpus>},
-      {"trainer-has-no-rdma", Typed<TrainingJobSpec, TrainerHasNoRdma>},
+      {"script-without-gpus", Typed<TrainingJobSpec, ScriptWithoutGpus>},
+      {"offload-without-gpus", Typed<TrainingJobSpec, OffloadWithoutGpus>},
+      {"rdma-of-the-trainers-gpus", Typed<TrainingJobSpec, RdmaOfTheTrainersGpus>},
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
       {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
       {"growth-of-the-trainer", Typed<TrainingJobSpec, GrowthOfTheTrainer>},

@@ -6,9 +6,10 @@
 
 namespace muster::control {
 
-// Returns one error for each GPU resource that the container `worker` of a job with the built-in
-// trainer requests in the pod template; paths start with `spec`. The rule of workers.gpus does not
-// cover them, and CEL cannot: the CRD declares no resources of a template.
+// Judges the GPUs that the container `worker` of a job with the built-in trainer requests in the
+// pod template: they are NVIDIA's, and the limits are as many as workers.gpus, because each rank
+// computes on one. Otherwise GPUs would be held and not used, or ranks would have none. Paths start
+// with `spec`. CEL cannot check this: the CRD declares no resources of a template.
 FieldErrors CheckTemplateGpus(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control

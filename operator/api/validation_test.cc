@@ -32,22 +32,41 @@ Json Good() {
 
 TEST(Validate, AcceptsADefaultedJob) { EXPECT_EQ(Validate(Spec(Good())), FieldErrors()); }
 
-TEST(Validate, RefusesGpusOfTheTemplateOnlyWithTheTrainer) {
-  const Json asks = *ParseJson(R"({"spec": {"containers": [{"name": "worker",
-      "resources": {"requests": {"amd.com/gpu": 1}}}]}})");
+TEST(Validate, ATrainerComputesOnAsManyGpusAsItsTemplateAsksFor) {
   Json json = Good();
-  json["template"] = asks;
-  const FieldErrors errors = Validate(Spec(json));
-  ASSERT_EQ(errors.size(), 1u);
-  EXPECT_EQ(errors[0].path, "spec.template.spec.containers[0].resources.requests[\"amd.com/gpu\"]");
-  Json& requests = json["template"]["spec"]["containers"][0]["resources"]["requests"];
-  requests = {{"nvidia.com/mlnxnics", "1"}, {"cpu", 2}};
+  json["workers"] = {{"count", 2}, {"gpus", 2}};
+  json["workers"]["rdma"] = *ParseJson(R"({"resources": [{"name": "rdma/hca"}]})");
   EXPECT_EQ(Validate(Spec(json)), FieldErrors());
-  requests = {{"nvidia.com/gpu", "1"}};
+  json["template"] = *ParseJson(R"({"spec": {"containers": [{"name": "worker"}]}})");
+  Json& limits = json["template"]["spec"]["containers"][0]["resources"]["limits"];
+  for (const char* good :
+       {R"({"nvidia.com/gpu": 2})", R"({"nvidia.com/mig-1g.10gb": "2"})", R"({"cpu": 1})",
+        R"({"nvidia.com/mig-1g.10gb": 1, "nvidia.com/mig-3g.40gb": "1"})"}) {
+    limits = *ParseJson(good);
+    EXPECT_EQ(Validate(Spec(json)), FieldErrors()) << good;
+  }
+  for (const char* bad : {R"({"nvidia.com/gpu": 3})", R"({"nvidia.com/gpu": 0})",
+                          R"({"nvidia.com/gpu": 2, "nvidia.com/mig-1g.10gb": "1"})"}) {
+    limits = *ParseJson(bad);
+    const FieldErrors errors = Validate(Spec(json));
+    ASSERT_EQ(errors.size(), 1u) << bad;
+    EXPECT_EQ(errors[0].path, "spec.template.spec.containers[0].resources.limits") << bad;
+  }
+}
+
+TEST(Validate, LeavesTheGpusOfACommandToItsAuthor) {
+  Json json = Good();
+  json["template"] = *ParseJson(R"({"spec": {"containers": [{"name": "worker",
+      "resources": {"requests": {"nvidia.com/mlnxnics": "1", "cpu": 2}}}]}})");
+  EXPECT_EQ(Validate(Spec(json)), FieldErrors());
   json.erase("trainer");
-  json["template"]["spec"]["containers"][0]["command"] = {"python3"};
   json.erase("checkpoint");
-  EXPECT_EQ(Validate(Spec(json)), FieldErrors());
+  Json& worker = json["template"]["spec"]["containers"][0];
+  worker["command"] = {"python3"};
+  for (const char* gpu : {"nvidia.com/gpu", "amd.com/gpu"}) {
+    worker["resources"] = {{"limits", {{gpu, 1}}}};
+    EXPECT_EQ(Validate(Spec(json)), FieldErrors()) << gpu;
+  }
 }
 
 TEST(Validate, FindsEveryErrorAtOnce) {

@@ -34,6 +34,10 @@ CreatePod Describe(const Draft& draft, const Worker& worker) {
              {"MUSTER_JOB_UID", job.uid},         {"MUSTER_WORKER_INDEX", index},
              {"MUSTER_INCARNATION", incarnation}, {"MUSTER_RANKS", absl::StrCat(pod.ranks)},
              {"JOB_COMPLETION_INDEX", index}};
+  // A command chooses among its GPUs itself, and need not wait until the agent has found them.
+  if (pod.gpus > 0 && draft.spec().has_trainer()) {
+    pod.env.push_back({"MUSTER_GPUS", absl::StrCat(pod.gpus)});
+  }
   return pod;
 }
 

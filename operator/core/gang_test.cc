@@ -28,6 +28,21 @@ TEST(GangTest, TheIncarnationIsRecordedBeforeThePodIsMade) {
   EXPECT_EQ(plan.creates[1].ranks, 1);
 }
 
+TEST(GangTest, OnlyATrainersAgentIsToldOfGpusAndEachHasARank) {
+  for (const bool trainer : {true, false}) {
+    TestWorld world(1);
+    world.view.spec.mutable_workers()->set_gpus(4);
+    if (!trainer) world.view.spec.clear_trainer();
+    world.Decide();
+    const Plan plan = world.Decide();
+    ASSERT_EQ(plan.creates.size(), 1u);
+    EXPECT_EQ(plan.creates[0].gpus, 4);
+    EXPECT_EQ(plan.creates[0].ranks, 4);
+    EXPECT_THAT(plan.creates[0].env, Contains(Pair("MUSTER_RANKS", "4")));
+    EXPECT_THAT(plan.creates[0].env, Contains(Pair("MUSTER_GPUS", "4")).Times(trainer ? 1 : 0));
+  }
+}
+
 TEST(GangTest, AFailedCreateIsTriedAgainUnderTheSameName) {
   TestWorld world(1);
   world.Decide();

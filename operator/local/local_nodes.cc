@@ -40,10 +40,10 @@ Environment OwnEnvironment() {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
     const std::string name = text.substr(0, equals);
-    // Variables that another agent set for this process are not for this pod's; failpoints and log
-    // level are for all processes.
+    // Variables that another agent set for this process are not for this pod's; failpoints, log
+    // level and the place of the driver's library are for all processes.
     const bool ours = name.compare(0, 7, "MUSTER_") == 0 && name != "MUSTER_FAILPOINTS" &&
-                      name != "MUSTER_LOG_LEVEL";
+                      name != "MUSTER_LOG_LEVEL" && name != "MUSTER_NVML";
     if (!ours) env[name] = text.substr(equals + 1);
   }
   return env;
@@ -260,7 +260,7 @@ absl::Status LocalNodes::StartPod(Node& node, const Json& pod) {
   Pod started;
   const auto mounts = RenewVolumes(pod, started.renew_at);
   if (mounts.ok()) {
-    started.process = Launch(pod, *mounts);
+    started.process = Launch(node, pod, *mounts);
   } else if (absl::IsInvalidArgument(mounts.status()) || absl::IsUnimplemented(mounts.status())) {
     started.process = PodProcess::Refused(context(), kube::ToString(kube::KeyOf(pod)), uid,
                                           FolderOf(pod), mounts.status());
@@ -277,10 +277,25 @@ absl::Status LocalNodes::StartPod(Node& node, const Json& pod) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<PodProcess> LocalNodes::Launch(const Json& pod,
+// Returns as many of the node's GPUs as a pod wants, of those that no running pod has.
+std::vector<std::string> LocalNodes::FreeGpus(const Node& node, int64_t wanted) const {
+  std::vector<std::string> free = node.keeper.node().gpu_uuids;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.process->running()) continue;
+    for (const std::string& taken : pod.process->gpus()) {
+      free.erase(std::remove(free.begin(), free.end(), taken), free.end());
+    }
+  }
+  free.resize(std::min(free.size(), static_cast<size_t>(std::max<int64_t>(wanted, 0))));
+  return free;
+}
+
+std::unique_ptr<PodProcess> LocalNodes::Launch(const Node& node, const Json& pod,
                                                const std::map<std::string, std::string>& mounts) {
   const std::string name = kube::ToString(kube::KeyOf(pod));
   Environment env = OwnEnvironment();
+  // Each pod gets its own of the GPUs that this process was left.
+  if (!node.keeper.node().gpu_uuids.empty()) env.erase("CUDA_VISIBLE_DEVICES");
   for (const auto& [key, value] : options_.env) env[key] = value;
   env["MUSTER_TRAINER"] = options_.trainer_path;
   env["MUSTER_POD_NAME"] = kube::NameOf(pod);
@@ -292,6 +307,7 @@ std::unique_ptr<PodProcess> LocalNodes::Launch(const Json& pod,
     return PodProcess::Refused(context(), name, kube::UidOf(pod), FolderOf(pod), command.status());
   }
   UseMounts(mounts, *command);
+  command->gpus = FreeGpus(node, RequestsOf(pod).gpus);
   return PodProcess::Start(context(), name, kube::UidOf(pod), FolderOf(pod), *std::move(command));
 }
 

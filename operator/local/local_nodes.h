@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -101,8 +102,9 @@ class LocalNodes {
   absl::Status StartPod(Node& node, const Json& pod);
   absl::StatusOr<std::map<std::string, std::string>> RenewVolumes(const Json& pod,
                                                                   absl::Time& renew_at);
-  std::unique_ptr<PodProcess> Launch(const Json& pod,
+  std::unique_ptr<PodProcess> Launch(const Node& node, const Json& pod,
                                      const std::map<std::string, std::string>& mounts);
+  std::vector<std::string> FreeGpus(const Node& node, int64_t wanted) const;
   absl::Status Report(const Json& pod, Json status);
   absl::Status FinishDeletion(const Json& pod);
   void EndUnwanted(const std::set<std::string>& wanted_uids);

@@ -46,13 +46,14 @@ class LocalNodesTest : public testing::Test {
   void NewNodes() {
     nodes_.reset();
     LocalNodesOptions options;
-    options.nodes = {{.name = "local", .gpus = 2}};
+    options.nodes = {{.name = "local", .gpus = 2, .gpu_uuids = {"GPU-a", "GPU-b"}}};
     options.state_dir = folder_;
     nodes_ = std::make_unique<LocalNodes>(options, *api_, ProcessLauncher::Real(), Clock::Real());
     ASSERT_TRUE(nodes_->Register().ok());
   }
 
-  void CreatePod(const std::string& name, const std::string& script, bool bind = true) {
+  void CreatePod(const std::string& name, const std::string& script, bool bind = true,
+                 int gpus = 0) {
     Json pod = kube::NewObject(kube::kPods, {"default", name});
     pod["spec"] = {
         {"restartPolicy", "Never"},
@@ -60,6 +61,9 @@ class LocalNodesTest : public testing::Test {
         {"containers",
          Json::array(
              {{{"name", "worker"}, {"image", "none"}, {"command", {"sh", "-c", script}}}})}};
+    if (gpus > 0) {
+      pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = absl::StrCat(gpus);
+    }
     const auto stored = api_->Create(kube::kPods, pod);
     ASSERT_TRUE(stored.ok()) << stored.status();
     if (!bind) return;
@@ -119,6 +123,20 @@ TEST_F(LocalNodesTest, RunsABoundPodToItsEnd) {
   EXPECT_EQ(Log("ok"), "I am ok\n");
   EXPECT_EQ(Phase("unbound"), "Pending");
   EXPECT_TRUE(nodes_->running().empty());
+}
+
+TEST_F(LocalNodesTest, EachPodIsToldGpusThatNoOtherHasAlsoAfterARestart) {
+  const std::string told = "echo [$NVIDIA_VISIBLE_DEVICES]; sleep 100";
+  CreatePod("first", told, /*bind=*/true, /*gpus=*/1);
+  CreatePod("none", "echo [$NVIDIA_VISIBLE_DEVICES]");
+  ASSERT_TRUE(RunUntil([&] { return Log("first") == "[GPU-a]\n" && Log("none") == "[]\n"; }));
+  NewNodes();
+  CreatePod("second", told, /*bind=*/true, /*gpus=*/1);
+  ASSERT_TRUE(RunUntil([&] { return Log("second") == "[GPU-b]\n"; })) << Log("second");
+  ASSERT_EQ(kill(nodes_->running().at("default/first"), SIGKILL), 0);
+  ASSERT_TRUE(RunUntilPhase("first", "Failed"));
+  CreatePod("third", told, /*bind=*/true, /*gpus=*/1);
+  ASSERT_TRUE(RunUntil([&] { return Log("third") == "[GPU-a]\n"; })) << Log("third");
 }
 
 TEST_F(LocalNodesTest, ARunningPodIsReadyAndHasAnAddress) {

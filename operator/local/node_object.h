@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/json.h"
@@ -12,7 +13,9 @@ namespace muster::control {
 
 struct LocalNode {
   std::string name;
-  int gpus = 0;   // nvidia.com/gpu
+  int gpus = 0;  // nvidia.com/gpu
+  // The UUIDs of the GPUs, of which each pod is told its own; empty: pods are not told.
+  std::vector<std::string> gpu_uuids = {};
   int cpus = 64;  // declared, not enforced: this machine's cores are shared
   int64_t memory_bytes = int64_t{256} << 30;
   int pods = 110;

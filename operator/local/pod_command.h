@@ -15,6 +15,8 @@ struct PodCommand {
   std::vector<std::string> argv;
   Environment env;
   std::string cwd;
+  // The UUIDs of the GPUs that the pod may use, in NVIDIA_VISIBLE_DEVICES; empty: it is not told.
+  std::vector<std::string> gpus;
 };
 
 // The programs of an image, from their name to their path on this machine.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/logging.h"
@@ -61,6 +62,7 @@ void PodProcess::SetNotStarted(const absl::Status& why) {
 }
 
 absl::Status PodProcess::Launch(PodCommand command) {
+  gpus_ = std::move(command.gpus);
   const std::string logs = JoinPath(folder_, "logs");
   MUSTER_RETURN_IF_ERROR(context_.files.MakeDirectories(logs));
   // The file may be of an earlier pod of this name.
@@ -68,6 +70,7 @@ absl::Status PodProcess::Launch(PodCommand command) {
   // Recorded before the start: if this process is killed right after it, the record still has the
   // mark of the pod's processes.
   MUSTER_RETURN_IF_ERROR(Record());
+  if (!gpus_.empty()) command.env["NVIDIA_VISIBLE_DEVICES"] = absl::StrJoin(gpus_, ",");
   command.env["MUSTER_POD_UID"] = uid_;
   command.env["MUSTER_LOG_DIR"] = logs;
   command.env["MUSTER_EXIT_FILE"] = JoinPath(folder_, kExitFile);
@@ -102,6 +105,7 @@ absl::Status PodProcess::Record() {
                  {"startedAt", absl::ToUnixMicros(state_.started_at)},
                  {"pid", pid()},
                  {"startTime", process_ == nullptr ? 0 : process_->start_time()}};
+  if (!gpus_.empty()) record["gpus"] = gpus_;
   return WriteFileAtomically(context_.files, JoinPath(folder_, kProcessFile), DumpJson(record));
 }
 
@@ -113,6 +117,7 @@ absl::StatusOr<std::unique_ptr<PodProcess>> PodProcess::Recover(Context context,
   auto pod = std::unique_ptr<PodProcess>(new PodProcess(context, kube::StringAt(record, {"pod"}),
                                                         kube::StringAt(record, {"uid"}), folder));
   pod->state_.started_at = absl::FromUnixMicros(IntegerField(record, "startedAt").value_or(0));
+  pod->gpus_ = StringsField(record, "gpus");
   absl::StatusOr<std::unique_ptr<Process>> process =
       context.launcher.Adopt(static_cast<pid_t>(IntegerField(record, "pid").value_or(0)),
                              static_cast<uint64_t>(IntegerField(record, "startTime").value_or(0)));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,6 +49,8 @@ class PodProcess {
   const std::string& name() const { return name_; }  // namespace/pod
   const std::string& uid() const { return uid_; }
   const std::string& folder() const { return folder_; }
+  // The GPUs that it was given when it was started, by UUID.
+  const std::vector<std::string>& gpus() const { return gpus_; }
   pid_t pid() const { return process_ == nullptr ? 0 : process_->pid(); }
   int poll_fd() const { return running() ? process_->poll_fd() : -1; }
   bool running() const { return !state_.exit.has_value(); }
@@ -72,6 +75,7 @@ class PodProcess {
   const std::string name_;
   const std::string uid_;
   const std::string folder_;
+  std::vector<std::string> gpus_;
   std::unique_ptr<Process> process_;
   ContainerState state_;
   bool stopping_ = false;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/cluster/resource_amounts.h"
 #include "operator/reconcile/pod_json.h"
 
 namespace muster::control {
@@ -12,11 +13,18 @@ namespace {
 constexpr char kGpuResource[] = "nvidia.com/gpu";
 constexpr char kLockMemory[] = "IPC_LOCK";
 
+bool AsksForGpus(const Json& limits) {
+  for (const auto& [resource, amount] : limits.items()) {
+    if (IsGpuResource(resource)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void AddGpus(Json& spec, Json& worker, int gpus) {
   Json& limits = ObjectIn(ObjectIn(worker, "resources"), "limits");
-  SetIfAbsent(limits, kGpuResource, absl::StrCat(gpus));
+  if (!AsksForGpus(limits)) limits[kGpuResource] = absl::StrCat(gpus);
   // Nodes with GPUs are commonly tainted by the resource's name, against pods that need none.
   ListIn(spec, "tolerations").push_back({{"key", kGpuResource}, {"operator", "Exists"}});
 }

@@ -7,7 +7,8 @@
 // The devices of a worker's container. Amounts that the template gives stay. Pure.
 namespace muster::control {
 
-// Asks for GPUs, and tolerates the taint that commonly keeps other pods off nodes that have them.
+// Asks for GPUs unless the template's limits do, be it for whole ones or for parts such as MIG
+// devices, and tolerates the taint that commonly keeps other pods off nodes that have them.
 void AddGpus(Json& spec, Json& worker, int gpus);
 
 // Asks for RDMA devices, and for the capability to lock memory if the job does.

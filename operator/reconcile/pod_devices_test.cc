@@ -32,6 +32,24 @@ TEST(AddRdmaTest, LocksMemoryOnRequestBesideTheTemplatesCapabilities) {
             (Json{{"runAsUser", 0}, {"capabilities", {{"add", {"SYS_PTRACE", "IPC_LOCK"}}}}}));
 }
 
+TEST(AddGpusTest, AsksForWholeGpusUnlessTheTemplateAsksForOthers) {
+  Json spec = Json::object();
+  Json worker = Json::object();
+  AddGpus(spec, worker, 4);
+  EXPECT_EQ(worker["resources"]["limits"], (Json{{"nvidia.com/gpu", "4"}}));
+  EXPECT_EQ(spec["tolerations"],
+            Json::parse(R"([{"key": "nvidia.com/gpu", "operator": "Exists"}])"));
+  for (const char* other : {"nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "amd.com/gpu"}) {
+    worker = {{"resources", {{"limits", {{other, "2"}, {"cpu", "1"}}}}}};
+    const Json before = worker;
+    AddGpus(spec, worker, 2);
+    EXPECT_EQ(worker, before) << other;
+  }
+  worker = {{"resources", {{"limits", {{"cpu", "1"}}}}}};
+  AddGpus(spec, worker, 2);
+  EXPECT_EQ(worker["resources"]["limits"]["nvidia.com/gpu"], "2");
+}
+
 TEST(AddRdmaTest, WithoutDevicesNothingChanges) {
   Json worker = Json::object();
   AddRdma({}, worker);

@@ -80,6 +80,7 @@ absl::StatusOr<std::unique_ptr<Process>> LocalRun::Launch(std::vector<std::strin
   spec.argv.insert(spec.argv.end(), {"--state-dir", folder_ + "/state"});
   spec.env = {"PATH=/usr/bin:/bin", absl::StrCat("HOME=", folder_), "OMP_NUM_THREADS=1",
               "OMP_WAIT_POLICY=passive", "MUSTER_LOG_LEVEL=DEBUG"};
+  spec.env.insert(spec.env.end(), environment_.begin(), environment_.end());
   spec.cwd = folder_;
   spec.fds = {{log, 1}, {log, 2}};
   auto process = ProcessLauncher::Real().Launch(spec);
@@ -96,8 +97,9 @@ absl::Status LocalRun::Start(const std::vector<std::string>& flags) {
 absl::Status LocalRun::Resume() { return StartWith({"resume", job_}); }
 
 absl::Status LocalRun::StartWith(std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--agent", ProgramPath("agent/muster-agent"), "--trainer",
-                                     ProgramPath("trainer/muster-trainer")});
+  arguments.insert(arguments.end(),
+                   {"--agent", ProgramPath("agent/muster-agent"), "--trainer",
+                    trainer_.empty() ? ProgramPath("trainer/muster-trainer") : trainer_});
   MUSTER_ASSIGN_OR_RETURN(process_, Launch(std::move(arguments), folder_ + "/out.log"));
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +30,10 @@ class LocalRun {
   LocalRun(std::string folder, std::string job, std::string manifest);
   ~LocalRun();
 
+  // Adds NAME=VALUE to the environment of all programs that are started from now on.
+  void AddEnvironment(std::string variable) { environment_.push_back(std::move(variable)); }
+  // Uses another program in place of the trainer.
+  void SetTrainer(std::string path) { trainer_ = std::move(path); }
   // Replaces the job's manifest.
   void SetManifest(const std::string& manifest) const;
   // Starts `muster run`, possibly again after it was killed, with further flags.
@@ -70,6 +75,8 @@ class LocalRun {
 
   std::string folder_;
   std::string job_;
+  std::string trainer_;  // empty: the built-in one
+  std::vector<std::string> environment_;
   std::unique_ptr<Process> process_;
 };
 

@@ -118,7 +118,7 @@ class NodeAgentTest : public testing::Test {
                  "--state-dir=" + folder_ + "/state",
                  "--metrics=127.0.0.1:" + port_,
                  "--period=1s"};
-    spec.env = {"PATH=/usr/bin:/bin", "MUSTER_FAKE_NVML=" + folder_ + "/nvml"};
+    spec.env = {"PATH=/usr/bin:/bin", "FAKE_NVML=" + folder_ + "/nvml"};
     agent_ = *ProcessLauncher::Real().Launch(spec);
   }
   int StopAgent(int signal) {

@@ -172,17 +172,18 @@ TEST(RunTest, MissingDataFailsTheJobWithTheReason) {
   EXPECT_TRUE(run->Agents().empty());
 }
 
-// Otherwise the GPUs would be reserved while the trainer computes on the CPU.
-TEST(RunTest, GpusForTheTrainerAreRefused) {
+// A trainer never computes on the CPU where its spec says GPUs.
+TEST(RunTest, GpusThatThisMachineLacksAreNamed) {
   auto run =
       NewRun("gpus", "small",
              absl::StrReplaceAll(Manifest(10), {{"count: 2, ranks: 1", "count: 2, gpus: 1"}}));
+  run->AddEnvironment("MUSTER_NVML=libno_such_nvml.so");
   ASSERT_TRUE(run->Start().ok());
-  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitBadInput) << run->Output();
-  EXPECT_THAT(run->Output(),
-              HasSubstr("manifest.yaml:6: spec.workers.gpus: the built-in trainer computes on the "
-                        "CPU so far: leave workers.gpus out, or give the template a command that "
-                        "uses the GPUs"));
+  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitDoesNotFit) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("muster: job small can never run on this machine: "
+                                       "spec.workers.gpus: 2 workers want 1 GPU each, and this "
+                                       "machine has none (NVML is not here: libno_such_nvml.so: "));
+  EXPECT_THAT(run->Output(), HasSubstr("): leave workers.gpus out to train on its CPUs\n"));
   EXPECT_FALSE(Exists(FileSystem(), run->folder() + "/state/small"));
 }
 
@@ -245,15 +246,16 @@ TEST(RunTest, ACommandRunsOncePerRankWithTorchrunsEnvironment) {
 // Such a job must not wait for ever in silence.
 TEST(RunTest, AJobThatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
   auto run = NewRun("never", "command",
-                    absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"},
-                                                   {"count: 2, ranks: 2", "count: 1, gpus: 1"}}));
+                    absl::StrReplaceAll(
+                        kCommand, {{"SCRIPT]", "'exit 0']\n        resources: {limits: {cpu: 9k}}"},
+                                   {"count: 2, ranks: 2", "count: 1"}}));
   ASSERT_TRUE(run->Start().ok());
   const auto end = run->WaitForEnd(kLong);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitDoesNotFit) << run->Output();
-  EXPECT_THAT(run->Output(), HasSubstr("why=\"a worker asks for 1 GPU"));
+  EXPECT_THAT(run->Output(), HasSubstr("why=\"a worker asks for 9000 CPUs"));
   EXPECT_THAT(run->Output(), HasSubstr("muster: job command can never run on this machine: a "
-                                       "worker asks for 1 GPU"));
+                                       "worker asks for 9000 CPUs"));
   EXPECT_TRUE(run->Agents().empty());
   // A job that never ran leaves no state that the corrected manifest would take over.
   run->SetManifest(absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"}}));

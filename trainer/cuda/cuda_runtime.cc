@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "ATen/Context.h"
@@ -22,6 +24,7 @@ namespace muster::trainer::cuda {
 namespace {
 
 constexpr char kNoGpu[] = "no GPU can be used";
+constexpr char kNccl[] = "libnccl.so.2";
 constexpr int64_t kChunk = 4096;
 
 absl::Status RunCheck(float* values, double* sum) {
@@ -50,6 +53,13 @@ absl::Status CheckCurrentDevice() {
   return status;
 }
 
+// Returns what all containers of this machine share, and no other machine has.
+std::string BootOfThisMachine() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return boot;
+}
+
 class Connector final : public DeviceConnector {
  public:
   explicit Connector(NcclOptions options) : connector_(std::move(options)) {}
@@ -63,6 +73,21 @@ class Connector final : public DeviceConnector {
 class CudaRuntime final : public DeviceRuntime {
  public:
   c10::DeviceType type() const override { return c10::DeviceType::CUDA; }
+
+  absl::StatusOr<DeviceVersions> Versions() override {
+    DeviceVersions versions{.built_with = CUDART_VERSION};
+    MUSTER_RETURN_IF_ERROR(
+        CudaStatus(cudaDriverGetVersion(&versions.driver), "cudaDriverGetVersion"));
+    MUSTER_RETURN_IF_ERROR(
+        CudaStatus(cudaRuntimeGetVersion(&versions.cuda), "cudaRuntimeGetVersion"));
+    const auto nccl = LoadNccl(kNccl);
+    if (!nccl.ok()) {
+      versions.no_nccl = std::string(nccl.status().message());
+    } else if (nccl->get_version(&versions.nccl) != ncclSuccess) {
+      versions.no_nccl = "NCCL does not say its version";
+    }
+    return versions;
+  }
 
   absl::StatusOr<int> Count() override {
     int count = 0;
@@ -87,11 +112,15 @@ class CudaRuntime final : public DeviceRuntime {
     cudaDeviceProp properties = {};
     MUSTER_RETURN_IF_ERROR(
         CudaStatus(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties"));
+    char pci[32] = "";
+    MUSTER_RETURN_IF_ERROR(
+        CudaStatus(cudaDeviceGetPCIBusId(pci, sizeof(pci), index), "cudaDeviceGetPCIBusId"));
     size_t free = 0, total = 0;
     MUSTER_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
     return DeviceFacts{
         .name = properties.name,
         .uuid = absl::BytesToHexString({properties.uuid.bytes, sizeof(properties.uuid.bytes)}),
+        .card = absl::StrCat(BootOfThisMachine(), " ", pci),
         .free_bytes = static_cast<int64_t>(free),
         .total_bytes = static_cast<int64_t>(total)};
   }
@@ -100,7 +129,7 @@ class CudaRuntime final : public DeviceRuntime {
 
   absl::StatusOr<std::unique_ptr<DeviceConnector>> MakeConnector(
       const DeviceGroup& group) override {
-    MUSTER_ASSIGN_OR_RETURN(NcclApi api, LoadNccl("libnccl.so.2"));
+    MUSTER_ASSIGN_OR_RETURN(NcclApi api, LoadNccl(kNccl));
     const int index = group.device.index();
     return std::make_unique<Connector>(
         NcclOptions{.api = api,

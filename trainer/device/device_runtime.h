@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "c10/core/Device.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/device/device_versions.h"
 #include "trainer/kernels/kernels.h"
 
 namespace muster::trainer {
@@ -18,6 +19,9 @@ namespace muster::trainer {
 struct DeviceFacts {
   std::string name;  // e.g. "NVIDIA H200"
   std::string uuid;  // of no other device, on any machine
+  // The card that it is a part of, as a MIG device is; of no other card, on any machine. NCCL
+  // refuses two ranks on one.
+  std::string card;
   int64_t free_bytes = 0;
   int64_t total_bytes = 0;
 };
@@ -49,6 +53,8 @@ class DeviceRuntime {
   virtual ~DeviceRuntime() = default;
 
   virtual c10::DeviceType type() const = 0;
+  // Returns the versions of what is there; no device is touched.
+  virtual absl::StatusOr<DeviceVersions> Versions() = 0;
   // Returns how many devices this process sees; at least 1.
   virtual absl::StatusOr<int> Count() = 0;
   // Makes a device the calling thread's current one, and runs a kernel there, as proof that driver,

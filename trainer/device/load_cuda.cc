@@ -9,10 +9,14 @@
 namespace muster::trainer {
 namespace {
 
-absl::StatusOr<void*> Load(const std::string& path, int flags, const char* without) {
+constexpr char kUseGpuNodes[] = "run the job on nodes with GPUs, or leave workers.gpus out";
+constexpr char kBuildImage[] = "build the workers' image with the part for GPUs, docs/gpu.md";
+
+absl::StatusOr<void*> Load(const std::string& path, int flags, const char* without,
+                           const char* instead) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | flags);
   if (handle != nullptr) return handle;
-  return absl::FailedPreconditionError(absl::StrCat(without, ": ", dlerror()));
+  return absl::FailedPreconditionError(absl::StrCat(without, ": ", dlerror(), ": ", instead));
 }
 
 }  // namespace
@@ -35,15 +39,17 @@ CudaPlaces FindCuda() {
 
 absl::StatusOr<DeviceRuntime*> LoadCuda(const CudaPlaces& places) {
   MUSTER_RETURN_IF_ERROR(
-      Load(places.driver, RTLD_GLOBAL, "this machine has no NVIDIA driver").status());
+      Load(places.driver, RTLD_GLOBAL, "this machine has no NVIDIA driver", kUseGpuNodes).status());
   if (!places.torch.empty()) {
     MUSTER_RETURN_IF_ERROR(Load(places.torch, RTLD_GLOBAL,
                                 "LibTorch's library for GPUs (of PyTorch 2.11 for CUDA 13) "
-                                "cannot be loaded")
+                                "cannot be loaded",
+                                kBuildImage)
                                .status());
   }
-  MUSTER_ASSIGN_OR_RETURN(void* const handle, Load(places.library, RTLD_LOCAL,
-                                                   "muster's library for GPUs cannot be loaded"));
+  MUSTER_ASSIGN_OR_RETURN(
+      void* const handle,
+      Load(places.library, RTLD_LOCAL, "muster's library for GPUs cannot be loaded", kBuildImage));
   const auto runtime =
       reinterpret_cast<decltype(&MusterDeviceRuntime)>(dlsym(handle, "MusterDeviceRuntime"));
   if (runtime == nullptr) {

@@ -16,6 +16,7 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/device/testing/fake_device.h"
 #include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/device_memory.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
@@ -109,6 +110,26 @@ TEST_P(DeviceTest, AStepReadsItsDeviceTwiceHoweverManyMicroBatchesAndBlocksItHas
   }
 }
 
+TEST(DeviceMemoryTest, WhatATensorHasIsCountedByItsUseOnDevicesAlone) {
+  TrainingOptions options = TinyOptions();
+  options.device = FakeDevice();
+  const int64_t before = FakeDeviceMemoryInUse();
+  SoloEngine solo(options, TinyModel(0.0));
+  solo.Losses(1);
+  const int64_t after = FakeDeviceMemoryInUse();
+  const DeviceMemory memory = ReadDeviceMemory(*solo.state);
+  EXPECT_EQ(memory.weights, 176 * 1024);
+  EXPECT_EQ(memory.gradients, 176 * 1024);
+  EXPECT_EQ(memory.optimizer, 352 * 1024);
+  ASSERT_TRUE(memory.allocator.has_value());
+  EXPECT_EQ(memory.allocator->others + 704 * 1024, after);
+  EXPECT_EQ(memory.allocator->unused, 0);
+  EXPECT_GT(memory.allocator->most, after) << "a step has activations, which are gone after it";
+  EXPECT_GE(after - before, 704 * 1024);
+  SoloEngine on_cpu(TinyOptions(), TinyModel(0.0));
+  EXPECT_FALSE(ReadDeviceMemory(*on_cpu.state).allocator.has_value());
+}
+
 TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {
   TrainingOptions options = TinyOptions();
   options.device = FakeDevice();
@@ -120,7 +141,10 @@ TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {
   for (const char* text :
        {"forward of block layer 0: the fake device has no memory for 12288 bytes",
         "; this rank holds 176.0 KiB of weights, 176.0 KiB of gradients and "
-        "352.0 KiB of optimizer state, the rest is activations; ",
+        "352.0 KiB of optimizer state, and ",
+        " of activations and other tensors; 0 bytes more are in pieces that no tensor has, and the "
+        "most "
+        "that tensors had at one time was ",
         "needs less: train.microBatch 1 in place of 2, a shorter train.sequence"}) {
     EXPECT_NE(status.message().find(text), std::string_view::npos) << status << "\n" << text;
   }

@@ -1,22 +1,24 @@
 #include "trainer/engine/out_of_memory.h"
 
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_text.h"
-#include "trainer/parallel/flat_memory.h"
+#include "trainer/engine/device_memory.h"
 
 namespace muster::trainer {
 namespace {
 
-int64_t BytesOf(const at::Tensor& tensor) {
-  return HasMemory(tensor) ? static_cast<int64_t>(tensor.nbytes()) : 0;
-}
-
-// Returns the bytes of a unit's tensor as a whole, and of the slice if that has memory of its own.
-int64_t BytesOf(const at::Tensor& whole, const at::Tensor& slice) {
-  return BytesOf(whole) + (slice.is_alias_of(whole) ? 0 : BytesOf(slice));
+// Says what is in the memory besides the state of training.
+std::string Rest(const DeviceMemory& memory) {
+  if (!memory.allocator.has_value()) return ", the rest is activations";
+  const DeviceMemory::Allocator& allocator = *memory.allocator;
+  return absl::StrCat(
+      ", and ", ByteText(allocator.others), " of activations and other tensors; ",
+      ByteText(allocator.unused),
+      " more are in pieces that no tensor has, and the most that tensors had at one "
+      "time was ",
+      ByteText(allocator.most));
 }
 
 std::string Advice(const TrainingOptions& options, const Shard& shard) {
@@ -39,19 +41,11 @@ std::string Advice(const TrainingOptions& options, const Shard& shard) {
 
 absl::Status ExplainNoMemory(const absl::Status& status, const TrainingState& state) {
   if (!absl::IsResourceExhausted(status)) return status;
-  int64_t values = 0, gradients = 0, optimizer = 0;
-  for (size_t u = 0; u < state.units().size(); ++u) {
-    const Unit& unit = state.units()[u];
-    values += BytesOf(unit.values(), unit.held().values);
-    gradients += BytesOf(unit.gradients(), unit.held().gradients);
-    for (const at::Tensor& tensor : state.optimizer().state(static_cast<int>(u))) {
-      optimizer += BytesOf(tensor);
-    }
-  }
+  const DeviceMemory memory = ReadDeviceMemory(state);
   return absl::ResourceExhaustedError(absl::StrCat(
-      status.message(), "; this rank holds ", ByteText(values), " of weights, ",
-      ByteText(gradients), " of gradients and ", ByteText(optimizer),
-      " of optimizer state, the rest is activations; ", Advice(state.options(), state.shard())));
+      status.message(), "; this rank holds ", ByteText(memory.weights), " of weights, ",
+      ByteText(memory.gradients), " of gradients and ", ByteText(memory.optimizer),
+      " of optimizer state", Rest(memory), "; ", Advice(state.options(), state.shard())));
 }
 
 }  // namespace muster::trainer

@@ -14,6 +14,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/decide_step.h"
+#include "trainer/engine/device_memory.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/torch_errors.h"
 
@@ -36,6 +37,15 @@ bool IsErrorOfRound(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+void LogMemory(const TrainingState& state) {
+  const DeviceMemory memory = ReadDeviceMemory(state);
+  if (!memory.allocator.has_value()) return;
+  MUSTER_LOG(INFO, "memory of the GPU", {"weights_bytes", memory.weights},
+             {"gradients_bytes", memory.gradients}, {"optimizer_bytes", memory.optimizer},
+             {"most_bytes", memory.allocator->most}, {"unused_bytes", memory.allocator->unused},
+             {"retries", memory.allocator->retries});
 }
 
 }  // namespace
@@ -325,6 +335,7 @@ absl::Status Trainer::EndRun(const std::string& message) {
   MUSTER_RETURN_IF_ERROR(mesh_->world().Barrier()->Wait());
   reporter_.Commit();
   reporter_.Flush(true);
+  LogMemory(parts_.state);
   MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
   Finish(true, message);
   return absl::OkStatus();

@@ -20,9 +20,9 @@
 namespace muster::trainer {
 namespace {
 
-// Asks all ranks of a group for their devices; the answer is the same on all of them.
-absl::StatusOr<bool> EachHasItsOwn(const std::string& uuid, Communicator& host) {
-  const at::Tensor mine = at::full({1}, static_cast<int64_t>(Hash64(uuid)), at::kLong);
+// Asks all ranks of a group for their cards; the answer is the same on all of them.
+absl::StatusOr<bool> EachHasItsOwn(const std::string& card, Communicator& host) {
+  const at::Tensor mine = at::full({1}, static_cast<int64_t>(Hash64(card)), at::kLong);
   const at::Tensor all = at::empty({host.size()}, at::kLong);
   MUSTER_RETURN_IF_ERROR(host.AllGather(all, mine, "devices")->Wait());
   const int64_t* const begin = all.const_data_ptr<int64_t>();
@@ -56,7 +56,7 @@ class Connector final : public RoundConnector {
 
  private:
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectOver(std::unique_ptr<Communicator> host) {
-    const absl::StatusOr<bool> own = EachHasItsOwn(device_.facts.uuid, *host);
+    const absl::StatusOr<bool> own = EachHasItsOwn(device_.facts.card, *host);
     MUSTER_RETURN_IF_ERROR(Enter(nullptr, nullptr));
     if (!own.ok()) return own.status();
     if (!*own) {

@@ -44,17 +44,18 @@ class HostNetwork final : public RoundNetwork {
 };
 
 // Connects ranks with these devices and calls `body` on each.
-void OnRanks(FakeRuntime& runtime, const std::vector<std::string>& uuids,
+void OnRanks(FakeRuntime& runtime, const std::vector<std::string>& cards,
              const std::function<void(Communicator&)>& body) {
-  auto ranks = MakeLocalCommunicators({.size = static_cast<int>(uuids.size())});
+  auto ranks = MakeLocalCommunicators({.size = static_cast<int>(cards.size())});
   std::vector<std::thread> threads;
-  for (size_t r = 0; r < uuids.size(); ++r) {
+  for (size_t r = 0; r < cards.size(); ++r) {
     threads.emplace_back([&, r] {
-      const ProcessDevice device{
-          .device = FakeDevice(), .runtime = &runtime, .facts = {.uuid = uuids[r]}};
+      const ProcessDevice device{.device = FakeDevice(),
+                                 .runtime = &runtime,
+                                 .facts = {.uuid = absl::StrCat(r), .card = cards[r]}};
       const auto network =
           MakeDeviceNetwork(std::make_unique<HostNetwork>(ranks), device, absl::Seconds(20));
-      GroupPlace place{.rank = static_cast<int>(r), .size = static_cast<int>(uuids.size())};
+      GroupPlace place{.rank = static_cast<int>(r), .size = static_cast<int>(cards.size())};
       place.round.set_round(1);
       auto communicator = network->MakeConnector(place, "thread:1")->Connect();
       ASSERT_TRUE(communicator.ok()) << communicator.status();
@@ -99,7 +100,7 @@ TEST(DeviceNetworkTest, ARankAloneNeedsNobody) {
 TEST(DeviceNetworkTest, AbortEndsTheQuestionForDevices) {
   FakeRuntime runtime;
   auto ranks = MakeLocalCommunicators({.size = 2});
-  const ProcessDevice device{.device = FakeDevice(), .runtime = &runtime, .facts = {.uuid = "a"}};
+  const ProcessDevice device{.device = FakeDevice(), .runtime = &runtime, .facts = {.card = "a"}};
   const auto network =
       MakeDeviceNetwork(std::make_unique<HostNetwork>(ranks), device, absl::Seconds(20));
   GroupPlace place{.rank = 0, .size = 2};

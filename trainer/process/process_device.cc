@@ -1,11 +1,13 @@
 #include "trainer/process/process_device.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "ATen/Context.h"
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "trainer/device/device_versions.h"
 #include "trainer/kernels/kernels.h"
 #include "trainer/process/memory_check.h"
 
@@ -25,7 +27,9 @@ void ComputeDeterministically() {
   at::globalContext().setDeterministicFillUninitializedMemory(false);
 }
 
-absl::StatusOr<ProcessDevice> Use(DeviceRuntime& runtime, int local_rank) {
+absl::StatusOr<ProcessDevice> Use(DeviceRuntime& runtime, int local_rank, int ranks) {
+  MUSTER_ASSIGN_OR_RETURN(const DeviceVersions versions, runtime.Versions());
+  MUSTER_RETURN_IF_ERROR(CheckVersions(versions, ranks));
   MUSTER_ASSIGN_OR_RETURN(const int count, runtime.Count());
   const int index = local_rank % count;
   MUSTER_RETURN_IF_ERROR(runtime.Use(index));
@@ -34,7 +38,8 @@ absl::StatusOr<ProcessDevice> Use(DeviceRuntime& runtime, int local_rank) {
   MUSTER_ASSIGN_OR_RETURN(chosen.facts, runtime.Describe(index));
   RegisterKernels(runtime.type(), runtime.kernels());
   MUSTER_LOG(INFO, "computing on a GPU", {"name", chosen.facts.name}, {"uuid", chosen.facts.uuid},
-             {"index", index}, {"free_bytes", chosen.facts.free_bytes});
+             {"index", index}, {"free_bytes", chosen.facts.free_bytes},
+             {"driver_cuda", versions.driver}, {"cuda", versions.cuda}, {"nccl", versions.nccl});
   return chosen;
 }
 
@@ -53,7 +58,8 @@ absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec
   }
   const auto runtime = load();
   if (!runtime.ok()) return Explain(runtime.status());
-  auto chosen = Use(**runtime, local_rank);
+  const int ranks = std::max(1, spec.workers().count()) * spec.workers().gpus();
+  auto chosen = Use(**runtime, local_rank, ranks);
   if (!chosen.ok()) return Explain(chosen.status());
   if (spec.trainer().train().deterministic()) ComputeDeterministically();
   return chosen;

@@ -54,6 +54,13 @@ TEST(ProcessDeviceTest, EverythingThatIsMissingIsNamedWithTheField) {
   EXPECT_EQ(ChooseDevice(OnGpus(1), 0, no_driver).status(),
             absl::FailedPreconditionError(
                 "workers.gpus: this machine has no NVIDIA driver: libcuda.so.1"));
+  FakeRuntime old;
+  old.versions.driver = 12040;
+  EXPECT_EQ(ChooseDevice(OnGpus(1), 0, [&] { return &old; }).status(),
+            absl::FailedPreconditionError(
+                "workers.gpus: the driver runs nothing newer than CUDA 12.4, and the image has "
+                "CUDA 13.0: install driver 580 or newer on the node"));
+  EXPECT_EQ(old.used, -1) << "a device was touched before";
   FakeRuntime broken;
   broken.use_fault = absl::InternalError("the first kernel: an illegal memory access");
   EXPECT_EQ(ChooseDevice(OnGpus(1), 0, [&] { return &broken; }).status(),

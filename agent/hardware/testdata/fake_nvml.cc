@@ -1,11 +1,13 @@
 // A fake of libnvidia-ml.so.1: a real shared library whose GPUs are described by the text file that
-// $MUSTER_FAKE_NVML names. The file is read again at each nvmlDeviceGetCount_v2, so a test changes
+// $FAKE_NVML names. The file is read again at each nvmlDeviceGetCount_v2, so a test changes
 // the state of a running process by replacing it. A line each:
 //
 //   init 9                             nvmlInit_v2 returns this
 //   driver 550.90.07
 //   gpu uuid=GPU-a name=NVIDIA_H100 pci=00000000:1B:00.0 util=97 ...    (the names of Gpu::Number)
 //   gpu ... fail=nvmlDeviceGetPowerUsage:3     this call of this GPU returns 3; may be repeated
+//   gpu ... peers=1,2 board=0          those over NVLink, by index; GPUs of one board are near
+//   gpu ... mig=MIG-a,MIG-b            it is divided into these; with mig= into none yet
 //   xid gpu=1 code=79                  an event, once: lines are counted from the top
 //
 // It keeps NVML's manners: buffers that are too small, indices that do not exist and handles of
@@ -28,6 +30,7 @@ using namespace muster::agent::nvml;  // NOLINT: the fake is this interface
 
 constexpr Return kUninitialized = 1;
 constexpr Return kInvalidArgument = 2;
+constexpr Return kNotFound = 6;
 constexpr Return kInsufficientSize = 7;
 
 struct Gpu {
@@ -46,6 +49,16 @@ struct Gpu {
   }
 };
 
+// Returns an entry of a list with commas; empty if it has no such entry.
+std::string Entry(const std::string& list, size_t index) {
+  std::istringstream entries(list);
+  std::string entry;
+  for (size_t i = 0; std::getline(entries, entry, ','); ++i) {
+    if (i == index) return entry;
+  }
+  return "";
+}
+
 struct State {
   Return init = kSuccess;
   std::string driver;
@@ -59,11 +72,14 @@ size_t xids_given = 0;   // of the file's
 uint64_t listening = 0;  // a bit for each GPU with registered events
 struct Handle {};
 Handle handles[64];  // by index
+// The MIG devices, seven of each GPU.
+constexpr size_t kMigs = 7;
+Handle mig_handles[64 * kMigs];
 Handle the_event_set;
 
 void Look() {
   State now;
-  const char* path = std::getenv("MUSTER_FAKE_NVML");
+  const char* path = std::getenv("FAKE_NVML");
   std::ifstream file(path == nullptr ? "" : path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -96,6 +112,14 @@ const Gpu* Find(Device device) {
   const auto* handle = reinterpret_cast<const Handle*>(device);
   if (handle < handles || handle >= handles + state.gpus.size()) return nullptr;
   return &state.gpus[static_cast<size_t>(handle - handles)];
+}
+
+// Returns the UUID of a MIG device; empty if the handle is that of none.
+std::string MigUuid(Device device) {
+  const auto* handle = reinterpret_cast<const Handle*>(device);
+  if (handle < mig_handles || handle >= mig_handles + state.gpus.size() * kMigs) return "";
+  const size_t place = static_cast<size_t>(handle - mig_handles);
+  return Entry(state.gpus[place / kMigs].Text("mig"), place % kMigs);
 }
 
 Return Check(const Gpu* gpu, const char* call) {
@@ -167,6 +191,7 @@ Return nvmlDeviceGetHandleByIndex_v2(uint32_t index, Device* device) {
   return checked;
 }
 Return nvmlDeviceGetUUID(Device device, char* into, uint32_t size) {
+  if (const std::string mig = MigUuid(device); !mig.empty()) return Copy(mig, into, size);
   const Return checked = Check(Find(device), "nvmlDeviceGetUUID");
   return checked == kSuccess ? Copy(Find(device)->Text("uuid"), into, size) : checked;
 }
@@ -257,6 +282,43 @@ Return nvmlDeviceGetGpuFabricInfo(Device device, GpuFabricInfo* info) {
   }
   info->status = kSuccess;
   info->state = kFabricCompleted;
+  return kSuccess;
+}
+Return nvmlDeviceGetP2PStatus(Device from, Device to, int32_t kind, int32_t* status) {
+  const Gpu* gpu = Find(from);
+  if (gpu == nullptr || Find(to) == nullptr) return kInvalidArgument;
+  if (kind != kPeerOverNvlink || !gpu->Has("peers")) return kNotSupported;
+  const auto index = std::to_string(Find(to) - state.gpus.data());
+  *status = 1;
+  for (size_t i = 0; !Entry(gpu->Text("peers"), i).empty(); ++i) {
+    if (Entry(gpu->Text("peers"), i) == index) *status = kPeerOk;
+  }
+  return kSuccess;
+}
+Return nvmlDeviceGetTopologyCommonAncestor(Device from, Device to, int32_t* level) {
+  const Gpu* gpu = Find(from);
+  if (gpu == nullptr || Find(to) == nullptr) return kInvalidArgument;
+  if (!gpu->Has("board")) return kNotSupported;
+  *level = gpu->Text("board") == Find(to)->Text("board") ? 0 : kLevelSystem;
+  return kSuccess;
+}
+Return nvmlDeviceGetMigMode(Device device, uint32_t* now, uint32_t* next) {
+  const Return checked = Check(Find(device), "nvmlDeviceGetMigMode");
+  if (checked != kSuccess) return checked;
+  *now = *next = Find(device)->Has("mig") ? kMigEnabled : 0;
+  return kSuccess;
+}
+Return nvmlDeviceGetMaxMigDeviceCount(Device device, uint32_t* count) {
+  const Return checked = Check(Find(device), "nvmlDeviceGetMaxMigDeviceCount");
+  *count = kMigs;
+  return checked;
+}
+Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, uint32_t index, Device* part) {
+  const Gpu* gpu = Find(device);
+  if (gpu == nullptr || index >= kMigs) return kInvalidArgument;
+  if (Entry(gpu->Text("mig"), index).empty()) return kNotFound;
+  const size_t place = static_cast<size_t>(gpu - state.gpus.data()) * kMigs + index;
+  *part = reinterpret_cast<Device>(&mig_handles[place]);
   return kSuccess;
 }
 Return nvmlEventSetCreate(EventSet* set) {

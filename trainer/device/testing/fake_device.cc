@@ -20,6 +20,7 @@
 #include "ATen/ops/view_native.h"
 #include "absl/cleanup/cleanup.h"
 #include "c10/core/Allocator.h"
+#include "c10/core/CachingDeviceAllocator.h"
 #include "c10/core/DeviceType.h"
 #include "c10/core/impl/DeviceGuardImplInterface.h"
 #include "torch/library.h"
@@ -42,19 +43,32 @@ void* Unmarked(const void* address) {
 
 std::atomic<int64_t> limit = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> in_use = 0;
+std::atomic<int64_t> most_in_use = 0;
 std::atomic<bool> broken = false;
 std::atomic<int64_t> reads = 0;
 // True while an operator of the device runs on copies, which are no reads of the host's.
 thread_local bool in_operator = false;
 
-class MarkedMemory final : public c10::Allocator {
+// Counts as LibTorch's allocators of devices do. It keeps nothing that no tensor has.
+class MarkedMemory final : public c10::DeviceAllocator {
  public:
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override { most_in_use = in_use.load(); }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    stats.allocated_bytes[0].current = stats.reserved_bytes[0].current = in_use.load();
+    stats.allocated_bytes[0].peak = most_in_use.load();
+    return stats;
+  }
   c10::DataPtr allocate(size_t bytes) override {
     const int64_t used = static_cast<int64_t>(bytes) + in_use.load();
     TORCH_CHECK_WITH(OutOfMemoryError, used <= limit.load(), "the fake device has no memory for ",
                      bytes, " bytes");
     void* const memory = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (memory != nullptr) in_use += static_cast<int64_t>(malloc_usable_size(memory));
+    if (memory != nullptr) Count(static_cast<int64_t>(malloc_usable_size(memory)));
     void* const address = memory == nullptr ? nullptr : Marked(memory);
     return {address, address, &Free, c10::Device(kType, 0)};
   }
@@ -64,6 +78,12 @@ class MarkedMemory final : public c10::Allocator {
   }
 
  private:
+  static void Count(int64_t bytes) {
+    const int64_t now = in_use += bytes;
+    int64_t most = most_in_use.load();
+    while (most < now && !most_in_use.compare_exchange_weak(most, now)) {
+    }
+  }
   static void Free(void* address) {
     if (address == nullptr) return;
     in_use -= static_cast<int64_t>(malloc_usable_size(Unmarked(address)));

@@ -23,6 +23,7 @@ namespace muster::trainer {
 class FakeRuntime final : public DeviceRuntime {
  public:
   c10::DeviceType type() const override { return FakeDevice().type(); }
+  absl::StatusOr<DeviceVersions> Versions() override { return versions; }
   absl::StatusOr<int> Count() override { return count; }
   absl::Status Use(int index) override {
     used = index;
@@ -31,6 +32,7 @@ class FakeRuntime final : public DeviceRuntime {
   absl::StatusOr<DeviceFacts> Describe(int index) override {
     return DeviceFacts{.name = "Fake 1000",
                        .uuid = absl::StrCat("fake-", index),
+                       .card = absl::StrCat("card-", index),
                        .free_bytes = free_bytes,
                        .total_bytes = free_bytes};
   }
@@ -48,6 +50,7 @@ class FakeRuntime final : public DeviceRuntime {
     return groups_.size();
   }
 
+  DeviceVersions versions{.driver = 13000, .cuda = 13000, .built_with = 13000, .nccl = 22809};
   int count = 1;
   int used = -1;
   int64_t free_bytes = std::numeric_limits<int64_t>::max();

@@ -1,10 +1,13 @@
 // Kills processes of jobs that keep copies of their state in memory: training goes on from a copy,
 // to the weights of an undisturbed run, and nothing stays in memory afterwards.
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -86,6 +89,26 @@ TEST(CopiesTest, AJobWhoseRanksAllDieGoesOnFromItsCopies) {
   EXPECT_THAT(run->Output(), HasSubstr("loading the copies of step "));
   EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
   ExpectGone(folders);
+}
+
+// Each moment is drawn from a seed: in a step, in a copy, or while one is completed.
+TEST(CopiesTest, RanksThatDieAtAnyMomentLeaveACopyToGoOnFrom) {
+  std::mt19937_64 random(20'26'11);
+  auto run = NewRun("any-moment", kJob);
+  ASSERT_TRUE(run->Start().ok());
+  // The first copy is complete, and the last step far away.
+  for (int step = 2 * kEvery + 1, kills = 0; kills < 3; ++kills) {
+    const absl::Status reached = run->WaitForStep(step, kLong);
+    ASSERT_TRUE(reached.ok()) << reached << run->Output();
+    poll(nullptr, 0, std::uniform_int_distribution<int>(0, 400)(random));
+    for (const pid_t pid : run->Trainers()) kill(pid, SIGKILL);
+    step =
+        static_cast<int>(run->last_step()) + 1 + std::uniform_int_distribution<int>(0, 7)(random);
+    ASSERT_LT(step, kSteps - 20) << "the job is too fast for this test\n" << run->Output();
+  }
+  ExpectUndisturbedWeights(*run, kJob);
+  EXPECT_EQ(ResumeOf(*run).value("source", ""), "Memory") << run->Output();
+  EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
 }
 
 // A killed agent leaves its copies; the next agent of the machine removes them.

@@ -166,14 +166,19 @@ absl::Status RankCheckpoints::LoadCopy(const RestorePlan& plan) {
 }
 
 absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
-                                          const ResumePoint& resume) {
+                                          const ResumePoint& resume,
+                                          const v1alpha1::RoundId& round) {
   copies_fit_ = false;
   if (copies_ == nullptr) return absl::OkStatus();
   copies_->BeginRound(state_);
   if (settings.copy_every_steps == 0) return absl::OkStatus();
   const int64_t room = StateCopies::RoomFor(state_);
   copies_fit_ = room <= settings.copies_room;
-  if (copies_fit_) return absl::OkStatus();
+  if (copies_fit_) {
+    copies_->Expect(state_);
+    if (!copies_->Has(*state_.applied())) CopyIfDue(settings, round);
+    return absl::OkStatus();
+  }
   const std::string why = absl::StrCat(
       "checkpoint.memory.size: each rank of a worker has ", ByteText(settings.copies_room),
       " of it, and three copies of its part of the state take ", ByteText(room), ", ", room,
@@ -185,7 +190,7 @@ absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
 
 bool RankCheckpoints::IsCopied(const TrainerSettings& settings, int64_t step) const {
   // The last step is saved in the checkpoint directory.
-  return copies_fit_ && step < settings.steps && step % settings.copy_every_steps == 0;
+  return copies_fit_ && step > 0 && step < settings.steps && step % settings.copy_every_steps == 0;
 }
 
 void RankCheckpoints::BeforeStep(const TrainerSettings& settings) {

@@ -63,7 +63,9 @@ class RankCheckpoints {
   // Call when the round has its state. Says whether it is copied in this round: InvalidArgument if
   // a new run's copies do not fit into the memory that the job has for them; a run that goes on
   // does so without copies.
-  absl::Status BeginCopies(const TrainerSettings& settings, const v1alpha1::ResumePoint& resume);
+  // The state is copied at once if it is due and there is no copy of it, as after a relayed step.
+  absl::Status BeginCopies(const TrainerSettings& settings, const v1alpha1::ResumePoint& resume,
+                           const v1alpha1::RoundId& round);
   // Call before each step: waits for the copy before the next one, so that after the vote it is
   // complete on every rank.
   void BeforeStep(const TrainerSettings& settings);

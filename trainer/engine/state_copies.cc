@@ -147,6 +147,16 @@ std::vector<v1alpha1::StateCopy> StateCopies::List() {
   return copies;
 }
 
+bool StateCopies::Has(const v1alpha1::Version& version) {
+  const std::vector<v1alpha1::StateCopy> copies = List();
+  return std::any_of(copies.begin(), copies.end(),
+                     [&](const auto& copy) { return Same(copy.version(), version); });
+}
+
+void StateCopies::Expect(const TrainingState& state) {
+  writer_.Expect(static_cast<size_t>(BytesIn(TensorsOf(state))));
+}
+
 void StateCopies::BeginRound(const TrainingState& state) {
   begun_in_round_ = false;
   std::vector<std::string> kept;

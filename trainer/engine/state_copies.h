@@ -40,6 +40,10 @@ class StateCopies {
 
   // Returns the complete copies, newest first.
   std::vector<v1alpha1::StateCopy> List();
+  // Returns true if there is a complete copy of `version`.
+  bool Has(const v1alpha1::Version& version);
+  // Announces copies of such a state: memory for them is made ready in the background.
+  void Expect(const TrainingState& state);
   // Call when a round has begun with `state`: removes what the round does not build on, and copies
   // that an earlier process did not complete.
   void BeginRound(const TrainingState& state);
@@ -68,8 +72,8 @@ class StateCopies {
   Files& files_;
   const std::string folder_;
   const Job job_;
-  // True once a copy was completed in this round: the newest is complete everywhere after the next
-  // vote.
+  // A copy was begun in this round. Once it is complete here and another one is due, it is complete
+  // everywhere.
   bool begun_in_round_ = false;
   std::atomic<bool> complete_ = false;  // the copy begun last; set by the writer's thread
   CheckpointWriter writer_;

@@ -214,7 +214,7 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
 
 // Copies that could never fit are bad input and end training on this rank.
 absl::Status Trainer::BeginCopies(const ResumePoint& resume) {
-  const absl::Status begun = checkpoints_.BeginCopies(settings_, resume);
+  const absl::Status begun = checkpoints_.BeginCopies(settings_, resume, round_);
   if (!begun.ok()) exit_code_ = kExitBadInput;
   return begun;
 }

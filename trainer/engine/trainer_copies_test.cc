@@ -155,6 +155,24 @@ TEST_F(TrainerCopiesTest, SlicesOfAnotherLayoutAreMovedToTheRanksThatNeedThem) {
   ExpectUndisturbedWeights(ranks);
 }
 
+// Another failure must not find the only copy where it was before.
+TEST_F(TrainerCopiesTest, ARankThatReceivesTheStateCopiesItAtOnce) {
+  TrainAndKill(1, 1, 12);
+  const auto a = StartWithCopies(0), b = StartWithCopies(7);
+  const std::vector<ThreadTrainer*> ranks = {&**a, &**b};
+  const auto before = Prepare(ranks);
+  EXPECT_EQ(before[1].copies_size(), 0);
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(12);
+  Go(ranks, FromCopies(before, 10, 2));
+  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  ++round_;
+  for (int r = 0; r < 2; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 2);
+  for (ThreadTrainer* rank : ranks) rank->feed().Release();
+  const auto after = AwaitReady(ranks);
+  EXPECT_NE(FindCopy(after[1], 10), nullptr);
+  EXPECT_EQ(after[0].copies_size(), 2) << "steps 5 and 10: it had them, and made no other";
+}
+
 TEST_F(TrainerCopiesTest, ACopyThatWasNotCompletedIsNotThere) {
   TrainAndKill(1, 1, 18);
   ASSERT_TRUE(memory_.Rename("/shm/rank-0/step-000000015", "/shm/rank-0/step-000000015.r1").ok());

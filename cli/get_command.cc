@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/byte_text.h"
 #include "base/exit_codes.h"
 #include "base/json.h"
 #include "cli/commands.h"
@@ -127,6 +128,13 @@ void PrintDetails(const TrainingJob& job, bool live, const History& history) {
                                   : "";
     std::printf("Checkpoint:  step %ld, %s%s\n", static_cast<long>(status.checkpoint().step()),
                 status.checkpoint().uri().c_str(), every.c_str());
+  }
+  if (status.has_resume()) {
+    const v1alpha1::ResumeStatus& resume = status.resume();
+    std::printf("Went on:     from %s, step %ld, in round %ld; %s read in %.3g s\n",
+                resume.source().c_str(), static_cast<long>(resume.step()),
+                static_cast<long>(resume.round()), ByteText(resume.bytes()).c_str(),
+                resume.seconds());
   }
   PrintFailures(job);
   PrintConditions(job);

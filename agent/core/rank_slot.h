@@ -40,6 +40,8 @@ struct RankSlot {
   // State of the round.
   std::optional<v1alpha1::RankReady> ready;
   bool joined = false;
+  int64_t restored_bytes = 0;  // as it said when it joined
+  double restore_seconds = 0;
   // The work is done: TrainerFinished arrived, or the command exited with 0. It may still be alive.
   bool finished = false;
   bool succeeded = false;

@@ -55,6 +55,8 @@ class WorkerMachine {
   const v1alpha1::RoundId& seen() const { return seen_; }
   // True for jobs of the built-in trainer; false before Welcome and for jobs with a command.
   bool runs_trainer() const { return settings_.has_value() && settings_->spec.has_trainer(); }
+  // True if the round's spec wants copies of the state in memory.
+  bool keeps_copies() const { return runs_trainer() && round_spec_.checkpoint().has_memory(); }
   // Absent before the first Welcome.
   const std::optional<WorkerSettings>& settings() const { return settings_; }
 
@@ -80,6 +82,7 @@ class WorkerMachine {
   void OnCheckpoint(const v1alpha1::CheckpointReport& report);
   void OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready);
   void OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined);
+  void NoteRestored(v1alpha1::WorkerJoined& joined) const;
   void OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled);
   void OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& finished);
   void OnCommandEnded(RankSlot& slot, const RankEnded& event);

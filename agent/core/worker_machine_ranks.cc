@@ -133,6 +133,10 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   configure->set_job_uid(config_.worker.job_uid());
   configure->set_local_rank(slot.local_rank);
   configure->set_heartbeat_seconds(0.25);
+  if (keeps_copies()) {
+    configure->set_copies_directory(
+        absl::StrCat(config_.copies_directory, "/rank-", slot.local_rank));
+  }
   ToRank(slot, std::move(message));
   if (phase_ == Phase::kPreparing && !ready_.has_value()) SendPrepare(slot);
 }
@@ -233,13 +237,28 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
     return ReportIfAttached(*joined_);
   }
   slot.joined = true;
+  slot.restored_bytes = joined.restored_bytes();
+  slot.restore_seconds = joined.restore_seconds();
   for (const RankSlot& other : slots_) {
     if (!other.joined) return;
   }
   joined_ = joined;
+  NoteRestored(*joined_);
   phase_ = Phase::kRunning;
   failure_code_ = 0;
   ReportIfAttached(*joined_);
+}
+
+// The worker read what its ranks did, and took as long as the slowest.
+void WorkerMachine::NoteRestored(v1alpha1::WorkerJoined& joined) const {
+  int64_t bytes = 0;
+  double seconds = 0;
+  for (const RankSlot& slot : slots_) {
+    bytes += slot.restored_bytes;
+    seconds = std::max(seconds, slot.restore_seconds);
+  }
+  joined.set_restored_bytes(bytes);
+  joined.set_restore_seconds(seconds);
 }
 
 void WorkerMachine::OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled) {

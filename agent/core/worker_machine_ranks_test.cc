@@ -39,6 +39,50 @@ TEST(WorkerMachineRanksTest, AFailedRankIsReportedAndStartedAgainAtOnce) {
   EXPECT_EQ(world.generation(0), 1) << "the other rank lives on";
 }
 
+v1alpha1::TrainingJobSpec SpecWithCopies() {
+  v1alpha1::TrainingJobSpec spec;
+  spec.mutable_trainer();
+  spec.mutable_checkpoint()->mutable_memory()->set_every_steps(5);
+  return spec;
+}
+
+TEST(WorkerMachineRanksTest, EachRankOfAJobWithCopiesInMemoryHasAFolderForThem) {
+  WorkerConfig config = TwoRanks();
+  config.copies_directory = "/dev/shm/muster-copies-1";
+  World world(config);
+  world.Welcome(1);
+  world.Edit(SpecWithCopies(), "first");
+  world.Prepare(1, 1);
+  EXPECT_TRUE(world.machine().keeps_copies());
+  EXPECT_EQ(world.TakeTold(1)[0].configure().copies_directory(), "/dev/shm/muster-copies-1/rank-1");
+  World without(config);
+  without.Welcome(1);
+  without.Prepare(1, 1);
+  EXPECT_FALSE(without.machine().keeps_copies());
+  EXPECT_EQ(without.TakeTold(1)[0].configure().copies_directory(), "");
+}
+
+TEST(WorkerMachineRanksTest, AWorkerHasReadWhatItsRanksHaveAndTookAsLongAsTheSlowest) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  for (int rank : {0, 1}) world.Hello(rank);
+  for (int rank : {0, 1}) world.Ready(rank, Round(1, 1));
+  world.Go(1, 1);
+  for (int rank : {0, 1}) {
+    v1alpha1::FromTrainer message;
+    v1alpha1::WorkerJoined& joined = *message.mutable_joined();
+    *joined.mutable_round() = Round(1, 1);
+    joined.set_trajectory("first");
+    joined.set_restored_bytes(100 + rank);
+    joined.set_restore_seconds(rank == 0 ? 2.5 : 0.5);
+    world.FromRank(rank, message);
+  }
+  const v1alpha1::WorkerJoined joined = world.TakeSaid().back().joined();
+  EXPECT_EQ(joined.restored_bytes(), 201);
+  EXPECT_EQ(joined.restore_seconds(), 2.5);
+}
+
 TEST(WorkerMachineRanksTest, WithShrinkARankIsRestartedOnlyForTheNextRound) {
   World world;
   world.Welcome(1, "Shrink");

@@ -18,6 +18,8 @@ struct WorkerConfig {
   // The host name or address by which other workers reach this one.
   std::string host;
   std::string version;
+  // The folder below which each rank has one for copies of its state, in memory.
+  std::string copies_directory;
   // Applies until Welcome sets another one.
   absl::Duration orphan_deadline = absl::Seconds(60);
   // The operator runs on this machine, so it is frozen whenever this agent is.

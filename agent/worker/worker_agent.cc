@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "agent/hardware/machine_reader.h"
 #include "agent/hardware/sysfs_tree.h"
 #include "agent/worker/gpu_plan.h"
@@ -26,6 +28,17 @@ namespace {
 // The machine requires a tick at least this often.
 constexpr absl::Duration kMaxWait = absl::Milliseconds(100);
 
+// Returns what tells this agent's folder from those of others, in its machine's or pod's memory.
+std::string FolderName(const WorkerConfig& config, const Clock& clock) {
+  return absl::StrCat(config.worker.pod_uid(), "-", getpid(), "-",
+                      absl::ToUnixMicros(clock.Wall()));
+}
+
+WorkerConfig WithCopies(WorkerConfig config, const std::string& directory) {
+  config.copies_directory = directory;
+  return config;
+}
+
 }  // namespace
 
 WorkerAgent::WorkerAgent(WorkerAgentOptions options, const Clock& clock, ProcessLauncher& launcher,
@@ -33,14 +46,17 @@ WorkerAgent::WorkerAgent(WorkerAgentOptions options, const Clock& clock, Process
     : options_(std::move(options)),
       clock_(clock),
       files_(files),
-      machine_(options_.config, clock.Monotonic()),
+      copies_(files, options_.memory_directory, FolderName(options_.config, clock)),
+      machine_(WithCopies(options_.config, copies_.path()), clock.Monotonic()),
       supervisor_({.ranks = options_.config.ranks,
                    .log_directory = options_.log_directory,
                    .max_log_bytes = options_.max_log_bytes,
                    .show = options_.show,
                    .socket_directory = options_.socket_directory},
                   launcher, files, clock),
-      client_(options_.coordinator, files) {}
+      client_(options_.coordinator, files) {
+  copies_.Sweep();
+}
 
 std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
   WaitForEvents(std::min(wait, kMaxWait));
@@ -142,6 +158,12 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
 void WorkerAgent::Do(const LaunchRank& launch) {
   ReleasePort();
   const int local_rank = launch.placement.local_rank;
+  if (machine_.keeps_copies()) {
+    // Without the folder, ranks say that they could not copy, and train on.
+    if (const absl::Status made = copies_.Make(); !made.ok()) {
+      MUSTER_LOG(ERROR, "no folder for copies in memory", {"error", made});
+    }
+  }
   absl::StatusOr<RankSupervisor::Program> program = ProgramOf(launch.placement);
   const absl::Status status =
       program.ok() ? supervisor_.Launch(local_rank, launch.generation, *program) : program.status();

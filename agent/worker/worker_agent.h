@@ -14,6 +14,7 @@
 #include "agent/core/worker_settings.h"
 #include "agent/hardware/reading.h"
 #include "agent/worker/coordinator_client.h"
+#include "agent/worker/copies_folder.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/rank_supervisor.h"
 #include "base/clock.h"
@@ -37,6 +38,8 @@ struct WorkerAgentOptions {
   size_t max_log_bytes = size_t{16} << 20;
   // As in RankSupervisor::Options.
   std::string socket_directory;
+  // The folder of a memory file system below which ranks keep copies of their state.
+  std::string memory_directory = "/dev/shm";
   // A signalfd for SIGTERM and SIGINT; -1 if there is none.
   int signal_fd = -1;
   Environment environment;
@@ -85,6 +88,7 @@ class WorkerAgent {
   const WorkerAgentOptions options_;
   const Clock& clock_;
   Files& files_;
+  CopiesFolder copies_;
   WorkerMachine machine_;
   RankSupervisor supervisor_;
   CoordinatorClient client_;

@@ -187,6 +187,12 @@ const ManifestCase kContradictions[] = {
      "job.yaml:11: spec.checkpoint.interval.max: only mode Auto has max\n"},
     {"MinAboveMax", "{uri: out}", "{uri: out, interval: {mode: Auto, min: 2h, max: 1h}}",
      "job.yaml:11: spec.checkpoint.interval.min: must not be longer than max\n"},
+    {"CopiesOfWhatRestsOnDisk", "{name: adamw}\n  checkpoint: {uri: out}",
+     "{name: adamw}\n    parallelism: {offload: {optimizer: Disk, directory: scratch}}\n  "
+     "checkpoint: "
+     "{uri: out, memory: {everySteps: 5, size: 1Gi}}",
+     "job.yaml:12: spec.checkpoint.memory: state that rests on disk has no copies in memory: leave "
+     "checkpoint.memory or trainer.parallelism.offload out\n"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Contradictions, BadManifest, testing::ValuesIn(kContradictions), CaseName);
@@ -223,6 +229,8 @@ const ManifestCase kCommands[] = {
      kCommandsCheckpoints},
     {"StepsOfACommand", "{uri: out}", "{uri: out, interval: {steps: 10}}", kCommandsCheckpoints},
     {"OnDamageOfACommand", "{uri: out}", "{uri: out, onDamage: Hold}", kCommandsCheckpoints},
+    {"CopiesOfACommand", "{uri: out}", "{uri: out, memory: {everySteps: 5, size: 1Gi}}",
+     kCommandsCheckpoints},
     {"GiveUpOfACommand", "{uri: out}", "{uri: out, giveUp: '7@0123456789abcdef'}",
      kCommandsCheckpoints},
 };

@@ -114,6 +114,9 @@ const ManifestCase kRanges[] = {
     {"SharedMemoryZero", "{count: 2}", "{count: 2, sharedMemory: 0Gi}",
      "job.yaml:5: spec.workers.sharedMemory: want text like "
      "^[1-9][0-9]*(k|M|G|T|Ki|Mi|Gi|Ti)?$, got the string \"0Gi\"\n"},
+    {"CopiesOfSizeZero", "{uri: out}", "{uri: out, memory: {everySteps: 5, size: 0Gi}}",
+     "job.yaml:11: spec.checkpoint.memory.size: want text like "
+     "^[1-9][0-9]*(k|M|G|T|Ki|Mi|Gi|Ti)?$, got the string \"0Gi\"\n"},
     {"KeepOne", "{uri: out}", "{uri: out, keep: 1}",
      "job.yaml:11: spec.checkpoint.keep: is 1; want 2 to 1000\n"},
     {"NoUri", "{uri: out}", "{keep: 3}",

@@ -12,6 +12,7 @@ using v1alpha1::ExitCodeMatch;
 using v1alpha1::ExitCodeRange;
 using v1alpha1::FailurePolicySpec;
 using v1alpha1::FailureRule;
+using v1alpha1::TrainingJobSpec;
 
 namespace {
 
@@ -43,6 +44,12 @@ std::optional<std::string> IntervalMax(const CheckpointInterval& interval) {
 std::optional<std::string> IntervalOrder(const CheckpointInterval& interval) {
   return Unless(!interval.has_min() || !interval.has_max() ||
                 AreInOrder(interval.min(), interval.max()));
+}
+
+std::optional<std::string> CopiesWithoutOffload(const TrainingJobSpec& spec) {
+  const v1alpha1::OffloadSpec& offload = spec.trainer().parallelism().offload();
+  return Unless(!spec.checkpoint().has_memory() ||
+                (offload.optimizer() != "Disk" && offload.weights() != "Disk"));
 }
 
 std::optional<std::string> BackoffOrder(const FailurePolicySpec& policy) {

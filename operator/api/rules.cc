@@ -116,7 +116,7 @@ Broken CommandCheckpoint(const TrainingJobSpec& spec) {
   const v1alpha1::CheckpointSpec& checkpoint = spec.checkpoint();
   return Unless(checkpoint.interval().mode() == "Steps" && checkpoint.interval().steps() == 1000 &&
                 checkpoint.keep() == 3 && checkpoint.on_damage() == "UseOlder" &&
-                !checkpoint.has_give_up());
+                !checkpoint.has_give_up() && !checkpoint.has_memory());
 }
 
 Broken CommandDeadlines(const TrainingJobSpec& spec) {
@@ -323,6 +323,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},
       {"interval-min", Typed<CheckpointInterval, IntervalMin>},
       {"interval-max", Typed<CheckpointInterval, IntervalMax>},
+      {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
       {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
       {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},

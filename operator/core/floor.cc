@@ -33,6 +33,7 @@ Reason ReasonOf(ResumeReason reason) {
     case ResumeReason::kLiveRelay:
     case ResumeReason::kLiveRedo:
     case ResumeReason::kLiveBehind:
+    case ResumeReason::kMemory:
     case ResumeReason::kCheckpoint:
     case ResumeReason::kCheckpointOlder:
     case ResumeReason::kFreshGivenUp:
@@ -81,7 +82,7 @@ ResumeOptions ResumeOptionsOf(const Draft& draft) {
   if (!SavesState(spec)) return options;
   if (draft.plan.status.has_checkpoint()) {
     const CheckpointStatus& floor = draft.plan.status.checkpoint();
-    options.floor = Floor{floor.step(), floor.history()};
+    options.floor = Floor{floor.step(), floor.history(), floor.attempt()};
     // The checkpoints of the floor's attempt may be gone, so that no rank reports them.
     options.min_attempt = std::max(options.min_attempt, floor.attempt() + 1);
   }
@@ -93,7 +94,9 @@ ResumeOptions ResumeOptionsOf(const Draft& draft) {
 void RecordFloor(Draft& draft, const ResumeDecision& decision) {
   const ResumePoint& point = decision.point;
   if (!SavesState(draft.spec())) return;
-  if (point.source() == ResumePoint::LIVE && !decision.gives_up) return;
+  const bool from_ranks =
+      point.source() == ResumePoint::LIVE || point.source() == ResumePoint::MEMORY;
+  if (from_ranks && !decision.gives_up) return;
   if (decision.kept) {
     MoveTo(draft, *decision.kept, point.next_attempt());
   } else {

@@ -10,6 +10,7 @@ namespace muster::control {
 
 using v1alpha1::CheckpointRef;
 using v1alpha1::RankPosition;
+using v1alpha1::StateCopy;
 using v1alpha1::StepDecision;
 using v1alpha1::Version;
 
@@ -115,6 +116,7 @@ int64_t NextAttempt(Positions positions, int64_t at_least) {
     if (position.has_sealed()) see(position.sealed());
     for (const StepDecision& decision : position.decisions()) see(decision.version());
     for (const CheckpointRef& checkpoint : position.checkpoints()) see(checkpoint.version());
+    for (const StateCopy& copy : position.copies()) see(copy.version());
   }
   return next;
 }

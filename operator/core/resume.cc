@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_history.h"
 #include "operator/core/live_versions.h"
+#include "operator/core/memory_copies.h"
 #include "operator/core/stored.h"
 
 namespace muster::control {
@@ -47,6 +48,15 @@ std::string LiveSentence(ResumeReason reason, const ResumePoint& point, size_t r
   return text;
 }
 
+std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
+
+// Absent slices stand for ranks that hold all of the state.
+void DropWholeSlices(ResumePoint& point) {
+  const bool divided = std::any_of(point.slices().begin(), point.slices().end(),
+                                   [](const auto& slice) { return slice.shards() > 1; });
+  if (!divided) point.clear_slices();
+}
+
 ResumeDecision Live(Positions positions, const Version& target, const StepDecisions& decisions) {
   ResumeDecision decision;
   ResumePoint& point = decision.point;
@@ -69,9 +79,7 @@ ResumeDecision Live(Positions positions, const Version& target, const StepDecisi
     // A rank that reaches the version, and does not hold it, applies the decision.
     if (!Holds(positions[rank], target)) *point.mutable_relay() = *relay;
   }
-  const bool divided = std::any_of(point.slices().begin(), point.slices().end(),
-                                   [](const auto& slice) { return slice.shards() > 1; });
-  if (!divided) point.clear_slices();
+  DropWholeSlices(point);
   point.set_donor(donor);
   point.set_pristine(pristine);
   decision.reason = LiveReason(positions, point);
@@ -79,7 +87,36 @@ ResumeDecision Live(Positions positions, const Version& target, const StepDecisi
   return decision;
 }
 
-std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
+// Loads the copies of `target`, which cover it. `live` says why no live state serves.
+ResumeDecision FromCopies(Positions positions, const Version& target, const Floor& floor,
+                          const UnusedLiveState& live) {
+  ResumeDecision decision;
+  decision.reason = ResumeReason::kMemory;
+  ResumePoint& point = decision.point;
+  point.set_source(ResumePoint::MEMORY);
+  *point.mutable_version() = target;
+  point.set_history(std::string(HistoryName(floor.history)));
+  int donor = -1;
+  for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
+    const auto slice = SliceOf(positions[rank], target);
+    *point.add_slices() = slice.value_or(v1alpha1::StateSlice());
+    if (!slice) {
+      point.add_receivers(rank);
+    } else if (donor < 0) {
+      donor = rank;
+    }
+  }
+  DropWholeSlices(point);
+  point.set_donor(donor);
+  const int64_t lost = live.step - target.step();
+  decision.sentence = absl::StrCat(
+      live.why, "; loading the copies of ", Text(target), " in memory",
+      point.receivers().empty() ? ""
+                                : absl::StrCat(", which ", point.receivers_size(), " of ",
+                                               positions.size(), " ranks receive from others"),
+      lost > 0 ? absl::StrCat(": ", Steps(lost), " are lost") : "");
+  return decision;
+}
 
 // Returns the checkpoint that the job is known to have; nullopt if there is none and no history has
 // begun. Without a recorded floor, or while nothing of its history is recorded as saved, the
@@ -249,6 +286,20 @@ bool IsBetter(Positions positions, const Version& target, const StepDecisions& d
                            stored.kept->version().step() <= target.step()));
 }
 
+// Returns the newest version whose copies are at or beyond all that was saved.
+std::optional<Version> NewestUsableCopy(Positions positions, const Stored& stored,
+                                        const std::optional<Floor>& floor) {
+  if (!floor) return std::nullopt;
+  const std::string history(HistoryName(floor->history));
+  const auto copied = NewestCopied(positions, {history, floor->step, floor->attempt});
+  if (!copied) return std::nullopt;
+  const Stored::Entry* newest = stored.NewestUsable(history);
+  if (newest != nullptr && VersionOrder(*copied) < VersionOrder(newest->ref.version())) {
+    return std::nullopt;
+  }
+  return copied;
+}
+
 // Returns true if live state at `target` is at or beyond all that was saved.
 bool IsAhead(Positions positions, const Version& target, const StepDecisions& decisions,
              const Stored& stored, const std::optional<Floor>& floor) {
@@ -275,6 +326,8 @@ absl::string_view Name(ResumeReason reason) {
       return "LiveRedo";
     case ResumeReason::kLiveBehind:
       return "LiveBehind";
+    case ResumeReason::kMemory:
+      return "Memory";
     case ResumeReason::kCheckpoint:
       return "Checkpoint";
     case ResumeReason::kCheckpointOlder:
@@ -302,9 +355,14 @@ ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
   const StepDecisions decisions = IndexDecisions(positions);
   const auto [target, unused] = NewestWhole(positions, decisions);
   const Stored stored(positions, options.bad_checkpoints);
+  const auto copied = NewestUsableCopy(positions, stored, options.floor);
+  const bool older = target && copied && VersionOrder(*target) < VersionOrder(*copied);
   ResumeDecision decision;
-  if (target && IsAhead(positions, *target, decisions, stored, options.floor)) {
+  if (target && !older && IsAhead(positions, *target, decisions, stored, options.floor)) {
     decision = Live(positions, *target, decisions);
+  } else if (copied) {
+    decision = FromCopies(positions, *copied, *options.floor,
+                          target ? UnusedLiveState{"no live state is as new"} : unused);
   } else {
     const std::optional<Floor> floor = ExpectedFloor(stored, options);
     decision = DecideWithoutLive(stored, floor, options, unused);

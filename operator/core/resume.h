@@ -26,15 +26,20 @@
 // only if the slices of the ranks that hold it, or can reach it, cover all of it. Otherwise an
 // older live version or a checkpoint is used, and the sentence says how many steps are lost.
 //
+// Copies. Ranks may have copies of older versions of their slice in their workers' memory, which
+// outlive their processes. If no live version is whole, or the newest is older than what the copies
+// of one version cover, every rank that has a copy of that version loads it, and the others
+// receive. Copies count if they are of the floor's history and branch, and at or beyond it.
+//
 // Histories. A history is one run from initial weights on. Its id is made at every fresh start,
 // kept on every resume, and stored in every checkpoint. Checkpoints without an id, from before
 // histories existed, count as those of one run (base/checkpoint/checkpoint_history.h).
 //
 // The floor. The job never falls behind its newest known checkpoint unnoticed. It resumes from live
-// state or a checkpoint of the floor's history at or beyond the floor. An older checkpoint of that
-// history is used with a warning that names the loss, unless the job says Hold. In all other cases
-// the job's owner is asked. The owner's answer, ResumeOptions.give_up, names the floor, so it does
-// not apply to the next one.
+// state, copies or a checkpoint of the floor's history at or beyond the floor. An older checkpoint
+// of that history is used with a warning that names the loss, unless the job says Hold. In all
+// other cases the job's owner is asked. The owner's answer, ResumeOptions.give_up, names the floor,
+// so it does not apply to the next one.
 //
 // Positions. A rank reports (RankPosition) `applied` only if its weights and optimizer state are
 // whole and of that version (absent while it is receiving or loading); `sealed` only if it holds,
@@ -48,7 +53,8 @@ enum class ResumeReason {
   kLiveRelay,   // ranks with sealed gradients apply a decision that another rank saw or applied
   kLiveRedo,    // a step was under way and nobody knows its decision: it is redone
   kLiveBehind,  // some ranks hold older or foreign state, and receive
-  kCheckpoint,  // the newest checkpoint that all ranks see, newer than any live state
+  kMemory,      // the copies of a version in memory, newer than any live state
+  kCheckpoint,  // the newest checkpoint that all ranks see, newer than any live state or copies
   kCheckpointOlder,  // the floor cannot be loaded: the best checkpoint left of its history
   kFreshGivenUp,     // the owner gave up the floor, and nothing is left of its history
   // Reasons that hold: resuming would silently throw work away, so no round starts, and the
@@ -64,6 +70,7 @@ absl::string_view Name(ResumeReason reason);
 struct Floor {
   int64_t step = 0;  // 0: its history has begun, and nothing of it is saved yet
   std::string history;
+  int64_t attempt = 0;  // of the branch that builds on it; copies of lower ones were given up
 };
 // Returns e.g. "4200@8f2c41d09be7a135", the name that the owner uses for it.
 std::string FloorText(const Floor& floor);
@@ -105,8 +112,9 @@ struct ResumeDecision {
 //  - a version that every live rank has applied is never gone back from, unless it is behind the
 //    floor or a slice of it is lost;
 //  - the result is at or beyond the floor, or gives_up, or holds();
-//  - the result is a version that some rank holds, or can reach by applying `relay`; ranks that
-//    neither hold it nor can apply `relay` are exactly `receivers`, in ascending order;
+//  - LIVE is a version that some rank holds, or can reach by applying `relay`; ranks that neither
+//    hold it nor can apply `relay` are exactly `receivers`, in ascending order; with MEMORY they
+//    are those that neither hold the version nor have a copy of it;
 //  - donor is the lowest rank that is no receiver.
 // Takes time linear in ranks x checkpoints.
 ResumeDecision DecideResume(absl::Span<const v1alpha1::RankPosition> positions,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/resize.h"
+#include "operator/core/resumed.h"
 
 namespace muster::control {
 
@@ -30,6 +31,7 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   memory.was_active = true;
   memory.active_round = memory.id.round;
   NoteRoundBegan(draft);
+  NoteResumed(draft);
   NoteHolders(memory);
   memory.ready.clear();
   memory.stop.sent_session.clear();

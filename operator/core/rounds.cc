@@ -138,7 +138,10 @@ void TryOpen(Draft& draft) {
 void NoteDonors(RoundMemory& memory) {
   const v1alpha1::ResumePoint& resume = memory.go->resume();
   memory.holders.clear();
-  if (resume.source() != v1alpha1::ResumePoint::LIVE) return;
+  if (resume.source() != v1alpha1::ResumePoint::LIVE &&
+      resume.source() != v1alpha1::ResumePoint::MEMORY) {
+    return;
+  }
   const std::set<int> receivers(resume.receivers().begin(), resume.receivers().end());
   for (const Member& member : memory.members) {
     for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
@@ -181,6 +184,7 @@ void Go(Draft& draft) {
         position.clear_applied();
         position.clear_sealed();
         position.clear_decisions();
+        position.clear_copies();
       }
       positions.push_back(std::move(position));
     }

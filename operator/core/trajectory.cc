@@ -83,6 +83,8 @@ constexpr Field kFields[] = {
     {"checkpoint.keep", false},
     {"checkpoint.onDamage", false},
     {"checkpoint.giveUp", false},
+    {"checkpoint.memory.everySteps", true},
+    {"checkpoint.memory.size", false},
     {"workers", false},
     {"topology", false},
     {"template", false},

@@ -107,7 +107,9 @@ struct JoinedReport {
   std::string error;           // empty: joined
   std::string bad_checkpoint;  // the directory that turned out unusable, if that was the cause
   v1alpha1::Version version;
-  std::string trajectory;  // the digest of the spec by which its ranks train
+  std::string trajectory;      // the digest of the spec by which its ranks train
+  int64_t restored_bytes = 0;  // that its ranks read from copies or a checkpoint
+  double restore_seconds = 0;  // of the slowest of them
 };
 struct FinishedReport {
   RoundStamp round;

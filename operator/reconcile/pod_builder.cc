@@ -169,7 +169,7 @@ absl::Status SetContainerFields(const TrainingJob& job, const PodBuilderOptions&
   if (job.spec.has_trainer()) RestrictWorker(spec, worker);
   const absl::Duration grace = SetTerminationGrace(job.spec, spec);
   env.push_back({{"name", "MUSTER_POD_GRACE"}, {"value", absl::FormatDuration(grace)}});
-  return AddSharedMemory(job.spec.workers(), spec, worker);
+  return AddSharedMemory(job.spec, spec, worker);
 }
 
 // Lets kubelets and other schedulers know which pods may be preempted for which.

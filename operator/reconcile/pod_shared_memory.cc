@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/json_fields.h"
+#include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/cluster/quantity.h"
 #include "operator/reconcile/pod_json.h"
@@ -62,16 +63,36 @@ void Add(const Quantity& size, Json& amounts) {
   amounts["memory"] = Text(total.Value());
 }
 
-}  // namespace
+// Returns the size of the volume: what the workers' processes share, and the copies of the state.
+absl::StatusOr<std::string> VolumeSize(const v1alpha1::TrainingJobSpec& job) {
+  const std::string shared = SizeOf(job.workers());
+  if (!job.checkpoint().has_memory()) return shared;
+  Quantity sum;
+  for (const std::string& text : {shared, job.checkpoint().memory().size()}) {
+    MUSTER_ASSIGN_OR_RETURN(const Quantity size, Quantity::Parse(text));
+    sum += size;
+  }
+  return Text(sum.Value());
+}
 
-absl::Status AddSharedMemory(const v1alpha1::WorkersSpec& workers, Json& spec, Json& worker) {
-  if (IsMounted(worker)) {
-    if (!workers.has_shared_memory()) return absl::OkStatus();
+// Returns an error if the job wants a volume where its template mounts one itself.
+absl::Status CheckTemplatesOwn(const v1alpha1::TrainingJobSpec& job) {
+  if (job.workers().has_shared_memory()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("spec.workers.sharedMemory is ", workers.shared_memory(),
+        absl::StrCat("spec.workers.sharedMemory is ", job.workers().shared_memory(),
                      ", and the template mounts ", kPath, " itself: leave one of them out"));
   }
-  const std::string text = SizeOf(workers);
+  if (!job.checkpoint().has_memory()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("spec.checkpoint.memory keeps copies of the state in ", kPath,
+                   ", which the template mounts itself: leave one of them out"));
+}
+
+}  // namespace
+
+absl::Status AddSharedMemory(const v1alpha1::TrainingJobSpec& job, Json& spec, Json& worker) {
+  if (IsMounted(worker)) return CheckTemplatesOwn(job);
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, VolumeSize(job));
   const auto size = Quantity::Parse(text);
   if (!size.ok()) return size.status();
   Json& volumes = ListIn(spec, "volumes");

@@ -8,12 +8,18 @@
 namespace muster::control {
 namespace {
 
-v1alpha1::WorkersSpec Workers(int gpus, int ranks, const std::string& size = "") {
-  v1alpha1::WorkersSpec workers;
+v1alpha1::TrainingJobSpec Workers(int gpus, int ranks, const std::string& size = "") {
+  v1alpha1::TrainingJobSpec job;
+  v1alpha1::WorkersSpec& workers = *job.mutable_workers();
   workers.set_gpus(gpus);
   workers.set_ranks(ranks);
   if (!size.empty()) workers.set_shared_memory(size);
-  return workers;
+  return job;
+}
+
+v1alpha1::TrainingJobSpec WithCopies(v1alpha1::TrainingJobSpec job, const std::string& size) {
+  job.mutable_checkpoint()->mutable_memory()->set_size(size);
+  return job;
 }
 
 struct Made {
@@ -26,10 +32,10 @@ struct Made {
   }
 };
 
-Made Add(const v1alpha1::WorkersSpec& workers, const Json& resources = Json()) {
+Made Add(const v1alpha1::TrainingJobSpec& job, const Json& resources = Json()) {
   Made made;
   if (!resources.is_null()) made.worker["resources"] = resources;
-  made.status = AddSharedMemory(workers, made.spec, made.worker);
+  made.status = AddSharedMemory(job, made.spec, made.worker);
   return made;
 }
 
@@ -69,6 +75,13 @@ TEST(AddSharedMemoryTest, TheSizeIsAddedToTheRequestAndToTheLimit) {
       << "the API server refuses it by its name";
 }
 
+TEST(AddSharedMemoryTest, CopiesOfTheStateHaveRoomBesidesAndCountInTheRequest) {
+  const Made made = Add(WithCopies(Workers(0, 1), "1Gi"), {{"requests", {{"memory", "512Mi"}}}});
+  ASSERT_TRUE(made.status.ok()) << made.status;
+  EXPECT_EQ(made.spec["volumes"][0]["emptyDir"]["sizeLimit"], "1088Mi") << "64Mi are the default";
+  EXPECT_EQ(made.Memory("requests"), "1600Mi");
+}
+
 TEST(AddSharedMemoryTest, ATemplatesOwnMountStays) {
   Json spec = Json::object();
   Json worker = {{"volumeMounts", Json::array({{{"name", "mine"}, {"mountPath", "/dev/shm/"}}})}};
@@ -79,6 +92,9 @@ TEST(AddSharedMemoryTest, ATemplatesOwnMountStays) {
   EXPECT_EQ(AddSharedMemory(Workers(1, 1, "1Gi"), spec, worker).message(),
             "spec.workers.sharedMemory is 1Gi, and the template mounts /dev/shm itself: leave one "
             "of them out");
+  EXPECT_EQ(AddSharedMemory(WithCopies(Workers(1, 1), "1Gi"), spec, worker).message(),
+            "spec.checkpoint.memory keeps copies of the state in /dev/shm, which the template "
+            "mounts itself: leave one of them out");
 }
 
 }  // namespace

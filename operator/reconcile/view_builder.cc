@@ -64,7 +64,8 @@ AgentView ToAgentView(const AgentState& state) {
   if (state.joined) {
     view.joined = JoinedReport{ToStamp(state.joined->round()), state.joined->error(),
                                state.joined->bad_checkpoint(), state.joined->version(),
-                               state.joined->trajectory()};
+                               state.joined->trajectory(),     state.joined->restored_bytes(),
+                               state.joined->restore_seconds()};
   }
   if (state.finished) view.finished = ToFinished(*state.finished);
   for (const auto& report : state.exits) view.exits.push_back(ToExit(report));

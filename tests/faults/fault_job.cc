@@ -31,7 +31,7 @@ spec:
     data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
     train: {steps: @STEPS, globalBatch: 8, microBatch: 2, sequence: 64, precision: fp32, deterministic: true, seed: 7}
     optimizer: {name: adamw, learningRate: 1.0e-3, schedule: cosine, warmupSteps: 10}@PARALLELISM
-  checkpoint: {uri: @CHECKPOINTS, interval: {mode: Steps, steps: @SAVE}}
+  checkpoint: {uri: @CHECKPOINTS, interval: {mode: Steps, steps: @SAVE}@MEMORY}
   failurePolicy: {maxFailures: 100, window: 1h, onRankFailure: @POLICY@RULES}
   elastic: {rankDeadline: @RANK, stepDeadline: 10s, orphanDeadline: @ORPHAN}
 )";
@@ -55,9 +55,11 @@ std::string ManifestOf(const DisturbedJobSpec& job) {
   const std::string rules = job.rules.empty() ? "" : absl::StrCat(", rules: ", job.rules);
   const std::string parallelism =
       job.parallelism.empty() ? "" : absl::StrCat("\n    parallelism: ", job.parallelism);
+  const std::string memory = job.memory.empty() ? "" : absl::StrCat(", memory: ", job.memory);
   std::string text = absl::StrReplaceAll(kManifest, {{"@STEPS", absl::StrCat(job.steps)},
                                                      {"@WORKERS", absl::StrCat(job.workers)},
                                                      {"@PARALLELISM", parallelism},
+                                                     {"@MEMORY", memory},
                                                      {"@SAVE", absl::StrCat(job.save_every)},
                                                      {"@MIN", absl::StrCat(job.min_workers)},
                                                      {"@CHECKPOINTS", job.checkpoints},

@@ -28,6 +28,8 @@ struct DisturbedJobSpec {
   int workers = 2;
   // trainer.parallelism as YAML, "{...}"; empty: none.
   std::string parallelism;
+  // checkpoint.memory as YAML, "{...}"; empty: none.
+  std::string memory;
 };
 
 using Tensors = std::vector<std::pair<std::string, std::string>>;

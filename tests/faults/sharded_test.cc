@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
@@ -94,6 +95,30 @@ TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid
     ExpectUndividedState(*run);
     EXPECT_THAT(run->Output(), HasSubstr("is not whole: no rank holds the part from "));
     EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
+  }
+}
+
+TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCopiesInMemoryOnly) {
+  for (const char* zero : {"1", "3"}) {
+    auto run = StartUntilStep(25, absl::StrCat("copied-slice-", zero),
+                              {.steps = kSteps,
+                               .save_every = kSteps,
+                               .parallelism = absl::StrCat("{zero: ", zero, "}"),
+                               .memory = "{everySteps: 5, size: 256Mi}"});
+    const std::vector<pid_t> trainers = run->Trainers();
+    ASSERT_EQ(trainers.size(), 2u) << run->Output();
+    const int64_t reported = run->last_step();
+    kill(trainers[1], SIGKILL);
+    ExpectUndividedState(*run);
+    const auto job = run->Job();
+    ASSERT_TRUE(job.ok()) << job.status();
+    const Json resume = (*job)["status"].value("resume", Json::object());
+    EXPECT_EQ(resume.value("source", ""), "Memory") << run->Output();
+    // One interval, and the steps in which the newest copy was being made.
+    EXPECT_GE(resume.value("step", int64_t{0}), reported - 10) << DumpJson(resume);
+    EXPECT_GT(resume.value("bytes", int64_t{0}), 0) << DumpJson(resume);
+    EXPECT_THAT(resume.value("message", ""),
+                HasSubstr("is not whole: no rank holds the part from"));
   }
 }
 

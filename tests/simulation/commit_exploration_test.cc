@@ -164,6 +164,19 @@ INSTANTIATE_TEST_SUITE_P(
              {.deaths = 1, .operator_restarts = 1},
              {.confirms = true}},
         Case{"TwoRanksDivideAndConfirm", 2, 2, {.deaths = 1}, {.shard = 2, .confirms = true}},
+        Case{"TwoRanksWithCopiesInMemoryOneDies", 2, 3, {.deaths = 1}, {.copies = true}},
+        Case{"TwoRanksWithCopiesInMemoryTwoDie", 2, 3, {.deaths = 2}, {.copies = true}},
+        Case{"TwoRanksDivideWithCopiesInMemory", 2, 3, {.deaths = 2}, {.shard = 2, .copies = true}},
+        Case{"TwoRanksDivideWithCopiesInMemoryAndTheOperatorRestarts",
+             2,
+             3,
+             {.deaths = 1, .operator_restarts = 1},
+             {.shard = 2, .copies = true}},
+        Case{"FourRanksInTwoShardsWithCopiesInMemory",
+             4,
+             2,
+             {.deaths = 2},
+             {.shard = 2, .copies = true}},
         Case{"FourRanksInTwoCopiesConfirm", 4, 1, {.deaths = 1}, {.shard = 2, .confirms = true}}),
     [](const auto& info) { return info.param.name; });
 
@@ -207,6 +220,45 @@ TEST(CommitExplorationTest, AVersionOfWhichASliceIsLostMustNotBeTakenForLive) {
   const Found found =
       Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1}, {.shard = 2}, &ForgetsSlices));
   EXPECT_EQ(found.broken.rfind("a rank goes on without a part of its slice", 0), 0) << found.broken;
+}
+
+// Goes on from the copies that one rank has, whatever the others have.
+v1alpha1::ResumePoint TrustsOneCopy(const std::vector<v1alpha1::RankPosition>& positions,
+                                    int64_t round) {
+  std::vector<v1alpha1::RankPosition> blind = positions;
+  for (v1alpha1::RankPosition& position : blind) {
+    for (auto& copy : *position.mutable_copies()) copy.clear_slice();
+  }
+  v1alpha1::ResumePoint point = CommitWorld::Decide(blind, round);
+  if (point.source() != v1alpha1::ResumePoint::MEMORY) return CommitWorld::Decide(positions, round);
+  point.clear_slices();
+  for (const v1alpha1::RankPosition& position : positions) {
+    *point.add_slices() =
+        position.copies_size() > 0 ? position.copies(0).slice() : v1alpha1::StateSlice();
+  }
+  return point;
+}
+
+TEST(CommitExplorationTest, CopiesThatDoNotCoverAllMustNotBeGoneOnFrom) {
+  const Found found = Explorer(1000000).Run(
+      CommitWorld(2, 3, {.deaths = 2}, {.shard = 2, .copies = true}, &TrustsOneCopy));
+  EXPECT_EQ(found.broken.rfind("a rank goes on without a part of its slice", 0), 0) << found.broken;
+}
+
+// Without them, what both ranks knew is gone.
+v1alpha1::ResumePoint ForgetsCopies(const std::vector<v1alpha1::RankPosition>& positions,
+                                    int64_t round) {
+  std::vector<v1alpha1::RankPosition> blind = positions;
+  for (v1alpha1::RankPosition& position : blind) position.clear_copies();
+  return CommitWorld::Decide(blind, round);
+}
+
+TEST(CommitExplorationTest, AnOperatorThatForgetsCopiesRedoesMoreThanAStep) {
+  const Found found =
+      Explorer(1000000).Run(CommitWorld(2, 3, {.deaths = 2}, {.copies = true}, &ForgetsCopies));
+  EXPECT_NE(found.broken.find(" steps were committed, and the job goes on from "),
+            std::string::npos)
+      << found.broken;
 }
 
 TEST(CommitExplorationTest, AnOperatorThatNeverRelaysLosesCommittedSteps) {

@@ -35,16 +35,19 @@ ResumePoint CommitWorld::Decide(const std::vector<v1alpha1::RankPosition>& posit
                                 int64_t round) {
   control::ResumeOptions options;
   options.min_attempt = round;
+  // A job that has begun has a floor. Without copies it makes no difference here.
+  const bool copies = std::any_of(positions.begin(), positions.end(),
+                                  [](const auto& position) { return position.copies_size() > 0; });
+  if (copies) options.floor = control::Floor{};
   return control::DecideResume(positions, options).point;
 }
 
 std::string CommitWorld::Name(const Action& action) {
   static const char* const kNames[] = {
-      "deliver",     "receive",     "begin step",      "seal",
-      "send vote",   "see vote",    "prepare",         "send confirm",
-      "see confirm", "begin apply", "end apply",       "abandon apply",
-      "die",         "return",      "partition",       "heal",
-      "open round",  "send go",     "restart operator"};
+      "deliver",   "receive",       "begin step",   "seal",        "send vote",
+      "see vote",  "prepare",       "send confirm", "see confirm", "begin apply",
+      "end apply", "abandon apply", "end copy",     "die",         "return",
+      "partition", "heal",          "open round",   "send go",     "restart operator"};
   return absl::StrCat(kNames[static_cast<int>(action.kind)], " ", action.rank);
 }
 
@@ -77,7 +80,8 @@ bool CommitWorld::CanDo(const Action& action) const {
     }
     case Kind::kBeginStep:
       return rank.alive && rank.in_round && state == CommitMachine::State::kReady &&
-             rank.machine.applied()->step() < steps_ && Complete(rank);
+             rank.machine.applied()->step() < steps_ && Complete(rank) &&
+             (rank.copies.empty() || rank.copies.back().complete);
     case Kind::kSeal:
       return rank.alive && state == CommitMachine::State::kComputing && Complete(rank);
     case Kind::kSendVote:
@@ -96,6 +100,8 @@ bool CommitWorld::CanDo(const Action& action) const {
       return rank.alive && state == CommitMachine::State::kApplying;
     case Kind::kAbandonApply:
       return rank.alive && state == CommitMachine::State::kApplying && left_.failed_writes > 0;
+    case Kind::kEndCopy:
+      return rank.alive && !rank.copies.empty() && !rank.copies.back().complete;
     case Kind::kDie:
       return rank.alive && left_.deaths > 0;
     case Kind::kReturn:
@@ -143,12 +149,15 @@ std::string CommitWorld::Do(const Action& action) {
       --left_.failed_writes;
       broken = AbandonApply(rank, index);
       break;
+    case Kind::kEndCopy:
+      rank.copies.back().complete = true;
+      break;
     case Kind::kDie:
       --left_.deaths;
       Die(index);
       break;
     case Kind::kReturn:
-      rank = NewRank();
+      rank = AfterDeath(rank);
       changed_ = true;
       break;
     case Kind::kPartition:
@@ -220,6 +229,8 @@ std::string CommitWorld::Deliver(Rank& rank, int index) {
     return Restore(rank, index, order);
   }
   if (!rank.machine.Prepare(order.round).ok()) return "";
+  // A rank that answers has ended the copy that it was making.
+  if (!rank.copies.empty()) rank.copies.back().complete = true;
   rank.in_round = rank.stepping = rank.arrived = rank.waiting = false;
   if (Same(order.round, id_) && phase_ == Phase::kPreparing) {
     positions_.emplace_back(index, PositionOf(rank));
@@ -249,6 +260,8 @@ std::string CommitWorld::Restore(Rank& rank, int index, const Order& order) {
       rank.slice = WantedSlice(*Find(order.round), index);
       if (!rank.machine.Restored().ok()) return "could not initialise";
       return Enter(rank, index);
+    case RestorePlan::Action::kLoadCopy:
+      return LoadCopy(rank, index);
     case RestorePlan::Action::kLoad:
       return "there are no checkpoints";
   }
@@ -257,6 +270,7 @@ std::string CommitWorld::Restore(Rank& rank, int index, const Order& order) {
 
 std::string CommitWorld::Enter(Rank& rank, int index) {
   rank.in_round = true;
+  BeginCopies(rank);
   Give(rank, index);  // the comparison of digests
   return "";
 }
@@ -296,6 +310,10 @@ std::string CommitWorld::SendGo() {
     const ResumePoint again = decide_(by_rank, id_.round());
     if (point.SerializeAsString() != again.SerializeAsString()) return "DecideResume wavers";
     resume_ = std::make_shared<const ResumePoint>(point);
+    // Whoever goes on without a rank gives its copies up, too.
+    if (members_.size() < ranks_.size()) {
+      most_committed_ = std::min(most_committed_, static_cast<size_t>(point.version().step()));
+    }
     phase_ = Phase::kGoing;
     positions_.clear();
     // Ranks that are not members count as dead from here on.
@@ -323,7 +341,7 @@ void CommitWorld::RestartOperator() {
 }
 
 void CommitWorld::Die(int index) {
-  ranks_[index] = NewRank();
+  ranks_[index] = AfterDeath(ranks_[index]);
   ranks_[index].alive = false;
   changed_ = true;
   GiveUp(index);

@@ -27,6 +27,7 @@ struct Trouble {
 struct JobKind {
   int shard = 1;          // ranks that divide the state, as in spec.trainer.parallelism
   bool confirms = false;  // the optimizer prepares its update, and the ranks confirm it
+  bool copies = false;    // each rank copies every step into memory that outlives its process
 };
 
 // A small model of a job: ranks with the real CommitMachine, an operator with the real
@@ -60,6 +61,7 @@ class CommitWorld {
     kBeginApply,
     kEndApply,
     kAbandonApply,
+    kEndCopy,  // the rank's newest copy is complete
     kDie,
     kReturn,  // a fresh process replaces a dead one
     kPartition,
@@ -94,18 +96,26 @@ class CommitWorld {
     std::shared_ptr<const v1alpha1::ResumePoint>
         go;  // null for Prepare; shared by copies of the world
   };
+  struct MemoryCopy {
+    v1alpha1::Version version;
+    History weights;
+    trainer::Shard slice;
+    bool complete = false;
+  };
   struct Rank {
     bool alive = true, heard = true;
     trainer::CommitMachine machine;
     std::shared_ptr<const v1alpha1::ResumePoint> resume;
     History weights, sealed_weights;
-    History prepared_weights;   // what the prepared update leads to
-    trainer::Shard slice;       // what it holds of `weights`
-    bool arrived = false;       // has the resume point's version of its slice, and sends of it
-    bool waiting = false;       // for parts of its slice in this round
-    bool in_round = false;      // restored in machine.round()
-    bool stepping = false;      // saw that all ranks of the round have restored
-    std::vector<Order> orders;  // sent and not yet delivered
+    History prepared_weights;        // what the prepared update leads to
+    trainer::Shard slice;            // what it holds of `weights`
+    bool arrived = false;            // has the resume point's version of its slice, and sends of it
+    bool waiting = false;            // for parts of its slice in this round
+    bool in_round = false;           // restored in machine.round()
+    bool stepping = false;           // saw that all ranks of the round have restored
+    std::vector<Order> orders;       // sent and not yet delivered
+    std::vector<MemoryCopy> copies;  // oldest first; only the newest may be incomplete
+    bool copied_in_round = false;
   };
   // Counts the collectives of a round that each member has contributed to.
   struct Collectives {
@@ -138,6 +148,12 @@ class CommitWorld {
   bool Cover(uint32_t ranks) const;
   std::string Enter(Rank& rank, int index);
   std::string Receive(Rank& rank, int index);
+  void BeginCopy(Rank& rank);
+  void BeginCopies(Rank& rank);
+  static const MemoryCopy* FindCopy(const Rank& rank, const v1alpha1::Version& version);
+  std::string LoadCopy(Rank& rank, int index);
+  Rank AfterDeath(const Rank& dead) const;
+  std::string CheckRedone(const History& weights) const;
   std::string EndApply(Rank& rank, int index);
   std::string AbandonApply(Rank& rank, int index);
   std::string SendGo();
@@ -169,6 +185,8 @@ class CommitWorld {
   std::vector<Collectives> collectives_;
   std::vector<Committed> committed_;
   std::vector<std::pair<History, uint32_t>> applied_by_;
+  // The most steps that were committed, in what the job goes on from.
+  size_t most_committed_ = 0;
 
   // State of the operator. Only id_ is persisted (write-ahead); the rest is lost when it restarts.
   v1alpha1::RoundId id_;

@@ -44,6 +44,7 @@ std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
                           Text(rank.weights));
     }
   }
+  if (std::string redone = CheckRedone(rank.weights); !redone.empty()) return redone;
   return Commit(rank.weights, members);
 }
 
@@ -54,6 +55,7 @@ std::string CommitWorld::Commit(const History& weights, uint32_t holders) {
   std::erase_if(committed_, [&](const Committed& c) {
     return IsPrefix(c.weights, weights) && (c.holders & ~holders) == 0;
   });
+  most_committed_ = std::max(most_committed_, weights.size());
   if (!weights.empty() && Cover(holders)) committed_.push_back({weights, holders});
   return "";
 }
@@ -113,6 +115,12 @@ std::string CommitWorld::Key() const {
     add_history(rank.sealed_weights);
     add_history(rank.prepared_weights);
     add(static_cast<int64_t>(rank.orders.size()));
+    for (const MemoryCopy& copy : rank.copies) {
+      add(copy.version.attempt() << 1 | copy.complete);
+      add(copy.slice.index | copy.slice.count << 3);
+      add_history(copy.weights);
+    }
+    add(static_cast<int64_t>(rank.copies.size()) << 1 | rank.copied_in_round);
     for (const Order& order : rank.orders) {
       add(order.round.round() << 1 | (order.go != nullptr));
     }
@@ -137,6 +145,7 @@ std::string CommitWorld::Key() const {
     add(rank);
     key += position.SerializeAsString();
   }
+  add(static_cast<int64_t>(most_committed_));
   add(id_.round());
   add(term_);
   add(Mask(members_));

@@ -34,6 +34,10 @@ v1alpha1::StateSlice ToProto(const Shard& shard) {
 v1alpha1::RankPosition CommitWorld::PositionOf(const Rank& rank) const {
   v1alpha1::RankPosition position = rank.machine.Position();
   if (!rank.slice.whole()) *position.mutable_slice() = ToProto(rank.slice);
+  for (auto copy = rank.copies.rbegin(); copy != rank.copies.rend(); ++copy) {
+    *position.add_copies()->mutable_version() = copy->version;
+    *position.mutable_copies()->rbegin()->mutable_slice() = ToProto(copy->slice);
+  }
   return position;
 }
 

@@ -83,6 +83,7 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
   }
   rank.weights = std::exchange(rank.sealed_weights, {});
   if (!rank.in_round) return Arrive(rank, index);
+  BeginCopy(rank);
   // A step is committed once all members of the operator's round have reported it as applied.
   auto it = std::find_if(applied_by_.begin(), applied_by_.end(),
                          [&](const auto& entry) { return entry.first == rank.weights; });

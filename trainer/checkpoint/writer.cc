@@ -341,7 +341,7 @@ void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
   if (status.ok()) {
     SendReport(job, v1alpha1::CheckpointReport::WRITTEN, "");
     // A directory that cannot be deleted now is tried again after the next checkpoint.
-    if (job.snapshot.writer == 0) {
+    if (job.snapshot.writer == 0 && options_.prune) {
       Prune(files_, options_.uri, job.run(), keep_).IgnoreError();
     }
     return;

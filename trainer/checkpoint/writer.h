@@ -30,6 +30,8 @@ struct WriterOptions {
   // The job that the checkpoints belong to; without it no claim is made or checked.
   std::optional<ClaimOwner> owner = std::nullopt;
   int keep = 2;  // complete ones to keep, at least 2
+  // If false, older checkpoints are left to the caller, and `keep` means nothing.
+  bool prune = true;
   // Bounds the time that writer 0 waits for the others' shares.
   absl::Duration collect_deadline = absl::Minutes(10);
   uint64_t piece_bytes = kPieceBytes;  // of slices, in the manifest

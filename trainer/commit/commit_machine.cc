@@ -105,12 +105,16 @@ absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
   }
   RestorePlan plan{.version = resume.version()};
   const bool receives = std::count(resume.receivers().begin(), resume.receivers().end(), rank) > 0;
-  if (resume.source() == ResumePoint::LIVE && !receives) {
-    MUSTER_RETURN_IF_ERROR(CheckCanKeep(resume));
-    const bool there = Same(*applied_, resume.version());
-    plan.action = there ? RestorePlan::Action::kKeep : RestorePlan::Action::kApplyRelay;
-  } else if (resume.source() == ResumePoint::LIVE) {
+  const bool there = applied_ && Same(*applied_, resume.version());
+  const bool from_ranks =
+      resume.source() == ResumePoint::LIVE || resume.source() == ResumePoint::MEMORY;
+  if (from_ranks && receives) {
     plan.action = RestorePlan::Action::kReceive;
+  } else if (resume.source() == ResumePoint::LIVE) {
+    MUSTER_RETURN_IF_ERROR(CheckCanKeep(resume));
+    plan.action = there ? RestorePlan::Action::kKeep : RestorePlan::Action::kApplyRelay;
+  } else if (resume.source() == ResumePoint::MEMORY) {
+    plan.action = there ? RestorePlan::Action::kKeep : RestorePlan::Action::kLoadCopy;
   } else if (resume.source() == ResumePoint::CHECKPOINT) {
     plan.action = RestorePlan::Action::kLoad;
   } else if (resume.source() == ResumePoint::FRESH) {

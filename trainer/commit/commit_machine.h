@@ -20,6 +20,7 @@ struct RestorePlan {
     kApplyRelay,  // BeginApply and EndApply of `relay`
     kReceive,     // from rank `donor`
     kLoad,        // `checkpoint`
+    kLoadCopy,    // this rank's copy of `version`
     kInitialize,  // from the seed
   };
   Action action = Action::kKeep;
@@ -96,7 +97,7 @@ class CommitMachine {
   // count as lost from here until Restored.
   absl::StatusOr<RestorePlan> Go(const v1alpha1::RoundId& round, int rank,
                                  const v1alpha1::ResumePoint& resume);
-  // Call when the plan's kReceive, kLoad or kInitialize is carried out.
+  // Call when the plan's kReceive, kLoad, kLoadCopy or kInitialize is carried out.
   absl::Status Restored();
   // Goes on from `version`, which this process holds, without an operator (for benchmarks and
   // tests).

@@ -168,6 +168,33 @@ TEST(CommitMachineTest, LoadedWeightsClaimNoRoundUntilAStepIsApplied) {
   EXPECT_EQ(machine.Position().ShortDebugString(), "applied { step: 10 attempt: 2 }");
 }
 
+TEST(CommitMachineTest, ARoundFromMemoryIsKeptLoadedOrReceived) {
+  ResumePoint resume = Resume(ResumePoint::MEMORY, At(10, 2), 4);
+  resume.add_receivers(1);
+  CommitMachine fresh;
+  ASSERT_TRUE(fresh.Prepare(Round(1, 4)).ok());
+  EXPECT_EQ(fresh.Go(Round(1, 4), 0, resume)->action, RestorePlan::Action::kLoadCopy);
+  ASSERT_TRUE(fresh.Restored().ok());
+  EXPECT_EQ(fresh.Position().ShortDebugString(), "applied { step: 10 attempt: 2 }")
+      << "as loaded: it claims no round";
+  CommitMachine receiver;
+  ASSERT_TRUE(receiver.Prepare(Round(1, 4)).ok());
+  EXPECT_EQ(receiver.Go(Round(1, 4), 1, resume)->action, RestorePlan::Action::kReceive);
+  // A rank that lived on holds that version already.
+  ASSERT_TRUE(fresh.Prepare(Round(1, 5)).ok());
+  EXPECT_EQ(fresh.Go(Round(1, 5), 0, resume)->action, RestorePlan::Action::kKeep);
+}
+
+TEST(CommitMachineTest, ARankAheadOfTheCopiesGivesUpItsWeights) {
+  CommitMachine machine = Stepped(5);
+  ASSERT_TRUE(machine.Prepare(Round(1, 2)).ok());
+  EXPECT_EQ(machine.Go(Round(1, 2), 0, Resume(ResumePoint::MEMORY, At(3, 1), 2))->action,
+            RestorePlan::Action::kLoadCopy);
+  EXPECT_EQ(Text(machine.applied()), "none");
+  ASSERT_TRUE(machine.Restored().ok());
+  EXPECT_EQ(Text(machine.applied()), "step: 3 attempt: 1");
+}
+
 TEST(CommitMachineTest, ADecisionOfAnotherRoundTermOrVersionIsRefused) {
   CommitMachine machine = Voted(1);
   for (const StepDecision& wrong :

@@ -21,6 +21,7 @@
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/round_mark.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/engine/tensor_bytes.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
@@ -28,14 +29,6 @@ namespace {
 
 constexpr size_t kMostPerHistory = 16;
 constexpr size_t kMostListed = 64;
-
-DataType TypeOf(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? DataType::kF64 : DataType::kF32;
-}
-
-std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
-  return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
-}
 
 // Returns what this rank holds of some tensors, which may be nothing of some. What rests elsewhere,
 // or is on a device, is read from there when it is saved.

@@ -7,6 +7,7 @@
 #include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/byte_text.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
@@ -17,6 +18,8 @@ namespace {
 
 using v1alpha1::ResumePoint;
 
+int64_t BytesIn(const TensorPart& part) { return static_cast<int64_t>(part.elements.nbytes()); }
+
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
 // Nobody can write there until somebody changes the directory.
@@ -26,26 +29,27 @@ bool IsForbidden(const absl::Status& written) {
 
 }  // namespace
 
-RankCheckpoints::RankCheckpoints(Checkpoints* directory, TrainingState& state, Outbox& outbox,
-                                 PhaseTimer& timer, const Clock& clock)
+RankCheckpoints::RankCheckpoints(Checkpoints* directory, StateCopies* copies, TrainingState& state,
+                                 Outbox& outbox, PhaseTimer& timer, const Clock& clock)
     : directory_(directory),
+      copies_(copies),
       state_(state),
       outbox_(outbox),
       timer_(timer),
       clock_(clock),
       saved_at_(clock.Monotonic()) {
-  if (directory_ != nullptr) state_.OnChange([this] { FinishCopy(); });
+  if (directory_ != nullptr || copies_ != nullptr) state_.OnChange([this] { FinishCopy(); });
 }
 
 RankCheckpoints::~RankCheckpoints() {
-  if (directory_ == nullptr) return;
-  directory_->FinishCopy();
+  FinishCopy();
   state_.OnChange(nullptr);
 }
 
 void RankCheckpoints::FinishCopy() {
   const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
-  directory_->FinishCopy();
+  if (directory_ != nullptr) directory_->FinishCopy();
+  if (copies_ != nullptr) copies_->FinishCopy();
 }
 
 void RankCheckpoints::SetKeep(int keep) {
@@ -53,6 +57,9 @@ void RankCheckpoints::SetKeep(int keep) {
 }
 
 void RankCheckpoints::AddTo(v1alpha1::RankPosition& position) {
+  if (copies_ != nullptr) {
+    for (auto& copy : copies_->List()) *position.add_copies() = std::move(copy);
+  }
   if (directory_ == nullptr) return;
   Checkpoints::Listing listing = directory_->List(state_);
   for (auto& checkpoint : listing.complete) *position.add_checkpoints() = std::move(checkpoint);
@@ -71,7 +78,7 @@ absl::Status RankCheckpoints::CheckWritable(const ResumePoint& resume, int local
   if (local_rank != 0) return absl::OkStatus();  // one answer per machine
   const absl::Status writable = directory_->CheckWritable();
   if (!IsForbidden(writable)) return absl::OkStatus();  // a full disk, say: a save tries again
-  if (resume.source() == ResumePoint::LIVE) {
+  if (resume.source() == ResumePoint::LIVE || resume.source() == ResumePoint::MEMORY) {
     ReportCannotSave(resume, writable);
     return absl::OkStatus();
   }
@@ -134,6 +141,10 @@ absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_che
   const auto version = directory_->Load(plan.checkpoint, state_);
   if (version.ok() && Same(*version, plan.version)) {
     saved_step_ = version->step();
+    loaded_bytes_ = 0;
+    for (const auto& parts : {state_.ValueParts(), state_.OptimizerParts()}) {
+      for (const TensorPart& part : parts) loaded_bytes_ += BytesIn(part);
+    }
     return absl::OkStatus();
   }
   // Only a damaged checkpoint is passed over from now on. After any other error it may still be
@@ -144,6 +155,57 @@ absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_che
       absl::StrCat(plan.checkpoint.directory(), ": ",
                    version.ok() ? "holds another version than the round resumes from"
                                 : version.status().message()));
+}
+
+absl::Status RankCheckpoints::LoadCopy(const RestorePlan& plan) {
+  if (copies_ == nullptr) {
+    return absl::FailedPreconditionError("this rank keeps no copies in memory");
+  }
+  MUSTER_ASSIGN_OR_RETURN(loaded_bytes_, copies_->Load(plan.version, state_));
+  return absl::OkStatus();
+}
+
+absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
+                                          const ResumePoint& resume,
+                                          const v1alpha1::RoundId& round) {
+  copies_fit_ = false;
+  if (copies_ == nullptr) return absl::OkStatus();
+  copies_->BeginRound(state_);
+  if (settings.copy_every_steps == 0) return absl::OkStatus();
+  const int64_t room = StateCopies::RoomFor(state_);
+  copies_fit_ = room <= settings.copies_room;
+  if (copies_fit_) {
+    copies_->Expect(state_);
+    if (!copies_->Has(*state_.applied())) CopyIfDue(settings, round);
+    return absl::OkStatus();
+  }
+  const std::string why = absl::StrCat(
+      "checkpoint.memory.size: each rank of a worker has ", ByteText(settings.copies_room),
+      " of it, and three copies of its part of the state take ", ByteText(room), ", ", room,
+      " bytes: raise it, or leave checkpoint.memory out");
+  if (resume.source() == ResumePoint::FRESH) return absl::InvalidArgumentError(why);
+  MUSTER_LOG(ERROR, "the state is not copied in memory in this round", {"why", why});
+  return absl::OkStatus();
+}
+
+bool RankCheckpoints::IsCopied(const TrainerSettings& settings, int64_t step) const {
+  // The last step is saved in the checkpoint directory.
+  return copies_fit_ && step > 0 && step < settings.steps && step % settings.copy_every_steps == 0;
+}
+
+void RankCheckpoints::BeforeStep(const TrainerSettings& settings) {
+  if (!IsCopied(settings, state_.applied()->step() + 1)) return;
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  copies_->Await();
+}
+
+void RankCheckpoints::CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round) {
+  if (!IsCopied(settings, state_.applied()->step())) return;
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  const absl::Status status = copies_->Save(state_, round);
+  if (!status.ok()) {
+    MUSTER_LOG(ERROR, "could not copy the state in memory; training goes on", {"error", status});
+  }
 }
 
 void RankCheckpoints::SetAside(const v1alpha1::RoundId& round) {
@@ -209,7 +271,7 @@ std::optional<v1alpha1::Version> RankCheckpoints::Durable() const {
 // checkpoint that nobody completes: all ranks save the next round's last version anew.
 void RankCheckpoints::EndRound() {
   // The next round may write to the state.
-  if (directory_ != nullptr) FinishCopy();
+  FinishCopy();
   if (directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration())) directory_->Abandon();
   saved_step_ = -1;
 }

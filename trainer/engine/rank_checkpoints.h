@@ -16,23 +16,27 @@
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/state_copies.h"
 #include "trainer/engine/trainer_settings.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
 
-// One rank's use of its job's checkpoint directory: whether training may begin with it, when a save
-// is due, and which step of this round is saved. Training outlives a save that fails: errors are
-// reported, and the next save tries again. Not thread-safe.
+// One rank's use of its job's checkpoint directory, and of its own copies in memory: whether
+// training may begin with the directory, when a save is due, and which step of this round is saved.
+// Training outlives a save that fails: errors are reported, and the next save tries again. Not
+// thread-safe.
 class RankCheckpoints {
  public:
-  // All must outlive it. If `directory` is null, nothing is saved and nothing can be loaded.
-  RankCheckpoints(Checkpoints* directory, TrainingState& state, Outbox& outbox, PhaseTimer& timer,
-                  const Clock& clock);
+  // All must outlive it. If `directory` is null, nothing is saved and nothing can be loaded; if
+  // `copies` is null, nothing is copied.
+  RankCheckpoints(Checkpoints* directory, StateCopies* copies, TrainingState& state, Outbox& outbox,
+                  PhaseTimer& timer, const Clock& clock);
   ~RankCheckpoints();
 
   void SetKeep(int keep);
-  // Adds the complete checkpoints to this rank's position, with the error of their listing.
+  // Adds the complete checkpoints, with the error of their listing, and the copies to this rank's
+  // position.
   void AddTo(v1alpha1::RankPosition& position);
 
   // The next two run before the first step: a state that cannot be saved is not trained.
@@ -52,6 +56,21 @@ class RankCheckpoints {
   // Loads the checkpoint of `plan`. Names it in `bad_checkpoint` if it is damaged, so that no later
   // round tries it.
   absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
+  // Makes the state that of this rank's copy, whose slice the state then holds.
+  absl::Status LoadCopy(const RestorePlan& plan);
+  // Returns the bytes that the last round's loading read from a checkpoint or a copy.
+  int64_t loaded_bytes() const { return loaded_bytes_; }
+  // Call when the round has its state. Says whether it is copied in this round: InvalidArgument if
+  // a new run's copies do not fit into the memory that the job has for them; a run that goes on
+  // does so without copies.
+  // The state is copied at once if it is due and there is no copy of it, as after a relayed step.
+  absl::Status BeginCopies(const TrainerSettings& settings, const v1alpha1::ResumePoint& resume,
+                           const v1alpha1::RoundId& round);
+  // Call before each step: waits for the copy before the next one, so that after the vote it is
+  // complete on every rank.
+  void BeforeStep(const TrainerSettings& settings);
+  // Copies the applied step if that is due, as Save() does.
+  void CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round);
   // Call on the first rank once every rank has the state that it goes on from. A checkpoint that
   // could not be moved is in nobody's way: it is of another history or attempt, and is moved when
   // its name is needed.
@@ -85,14 +104,18 @@ class RankCheckpoints {
   absl::Status AwaitMark(const v1alpha1::RoundId& round, absl::Duration patience,
                          const std::atomic<bool>& interrupt);
   void ReportCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
+  bool IsCopied(const TrainerSettings& settings, int64_t step) const;
 
   Checkpoints* const directory_;
+  StateCopies* const copies_;
   TrainingState& state_;
   Outbox& outbox_;
   PhaseTimer& timer_;
   const Clock& clock_;
   int64_t saved_step_ = -1;  // the step saved in this round, or loaded for it; -1: none
   absl::Time saved_at_;
+  int64_t loaded_bytes_ = 0;
+  bool copies_fit_ = false;
 };
 
 }  // namespace muster::trainer

@@ -55,7 +55,8 @@ Trainer::Trainer(const TrainerSettings& settings, const Parts& parts)
       parts_(parts),
       engine_(parts.state, parts.feed, parts.timer, parts.inbox.interrupt()),
       reporter_(parts.outbox, parts.clock),
-      checkpoints_(parts.checkpoints, parts.state, parts.outbox, parts.timer, parts.clock) {}
+      checkpoints_(parts.checkpoints, parts.copies, parts.state, parts.outbox, parts.timer,
+                   parts.clock) {}
 
 Trainer::~Trainer() { LeaveRound(); }
 
@@ -168,6 +169,7 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   if (go.resume().source() != ResumePoint::LIVE && IsFirst()) checkpoints_.SetAside(round_);
   *joined.mutable_version() = *parts_.state.applied();
   joined.set_trajectory(trajectory_);
+  NoteRestored(go.resume(), joined);
   parts_.outbox.Send(message);
   reporter_.Resume(parts_.state.applied()->step());
   reporter_.BeginRound(round_);
@@ -208,14 +210,33 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   MUSTER_RETURN_IF_ERROR(CheckShared(go.resume()));
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
                           parts_.state.commit().Go(round_, rank_, go.resume()));
+  const absl::Time begun = parts_.clock.Monotonic();
   MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
-  const bool live = go.resume().source() == ResumePoint::LIVE;
+  restore_time_ = parts_.clock.Monotonic() - begun;
   if (mesh_->groups().shard != nullptr && !parts_.state.divides_values()) {
     MUSTER_RETURN_IF_ERROR(GatherValues(*mesh_->groups().shard, parts_.state));
   }
-  MUSTER_RETURN_IF_ERROR(
-      CompareDigests(live ? go.resume().donor() : 0, mesh_->shape(), world, parts_.state));
+  // The donor is 0 where nobody sends.
+  MUSTER_RETURN_IF_ERROR(CompareDigests(go.resume().donor(), mesh_->shape(), world, parts_.state));
+  MUSTER_RETURN_IF_ERROR(BeginCopies(go.resume()));
   return engine_.BeginRound(mesh_->groups());
+}
+
+// Copies that could never fit are bad input and end training on this rank.
+absl::Status Trainer::BeginCopies(const ResumePoint& resume) {
+  const absl::Status begun = checkpoints_.BeginCopies(settings_, resume, round_);
+  if (!begun.ok()) exit_code_ = kExitBadInput;
+  return begun;
+}
+
+void Trainer::NoteRestored(const ResumePoint& resume, v1alpha1::WorkerJoined& joined) const {
+  const bool loaded =
+      resume.source() == ResumePoint::MEMORY || resume.source() == ResumePoint::CHECKPOINT;
+  joined.set_restored_bytes(loaded ? checkpoints_.loaded_bytes() : 0);
+  joined.set_restore_seconds(absl::ToDoubleSeconds(restore_time_));
+  MUSTER_LOG(INFO, "state restored", {"source", ResumePoint::Source_Name(resume.source())},
+             {"step", parts_.state.applied()->step()}, {"bytes", joined.restored_bytes()},
+             {"seconds", joined.restore_seconds()});
 }
 
 // Weights that are damaged, or not there any more, are bad input and end training on this rank.
@@ -245,6 +266,10 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
       MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
       return state.commit().Restored();
+    case RestorePlan::Action::kLoadCopy:
+      MUSTER_RETURN_IF_ERROR(checkpoints_.LoadCopy(plan));
+      MUSTER_RETURN_IF_ERROR(state.commit().Restored());
+      return TransferState(resume, shape, mesh_->world(), state);
     case RestorePlan::Action::kInitialize:
       MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
       MUSTER_RETURN_IF_ERROR(state.InitializeFresh());
@@ -281,6 +306,7 @@ void Trainer::StepOnce() {
   }
   parts_.progress.SetStep(state.applied()->step() + 1);
   if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) requests_.save = true;
+  checkpoints_.BeforeStep(settings_);
   const auto outcome = engine_.Step(requests_);
   if (!outcome.ok()) return Stall(outcome.status());
   requests_ = {};
@@ -301,6 +327,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   const v1alpha1::StepDecision& decision = outcome.decision;
   const int64_t step = decision.version().step();
   if (RankCheckpoints::IsDue(settings_, decision)) checkpoints_.Save(Writer());
+  checkpoints_.CopyIfDue(settings_, round_);
   v1alpha1::StepReport report;
   const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
   if (settings_.validate_every > 0 && batches > 0 &&

@@ -23,6 +23,7 @@
 #include "trainer/engine/round_mesh.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/run_config.h"
+#include "trainer/engine/state_copies.h"
 #include "trainer/engine/step_reporter.h"
 #include "trainer/engine/trainer_settings.h"
 #include "trainer/engine/training_state.h"
@@ -57,6 +58,8 @@ class Trainer {
     PhaseTimer& timer;
     const Clock& clock;
     ValidationData validation = {};
+    // If null, the state is not copied in memory.
+    StateCopies* copies = nullptr;
     // The weights that a run begins with; null: random ones.
     InitialWeights* initial = nullptr;
     // Reads the spec that a round brings; without it every round trains by the first one.
@@ -83,6 +86,8 @@ class Trainer {
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
   absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
+  absl::Status BeginCopies(const v1alpha1::ResumePoint& resume);
+  void NoteRestored(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined) const;
   absl::Status LoadInitial();
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);
@@ -116,6 +121,7 @@ class Trainer {
   std::unique_ptr<RoundMesh> mesh_;  // null between rounds
   StepRequests requests_;
   int exit_code_ = 0;
+  absl::Duration restore_time_;    // of the newest round
   v1alpha1::PhaseTimes reported_;  // the times that the reports so far covered
 };
 

@@ -71,6 +71,23 @@ TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {
             "trainer.parallelism.offload.directory: what is kept on disk needs a directory");
 }
 
+TEST(SpecReaderTest, TheMemoryForCopiesIsSharedByTheRanksOfAWorker) {
+  const auto room = [](const char* size) {
+    v1alpha1::TrainingJobSpec spec = Spec();
+    spec.mutable_checkpoint()->mutable_memory()->set_every_steps(1);
+    spec.mutable_checkpoint()->mutable_memory()->set_size(size);
+    const auto config = ReadRunConfig(spec, 0);
+    return config.ok() ? config->settings.copies_room : -1;
+  };
+  EXPECT_EQ(room("4096"), 4096);
+  EXPECT_EQ(room("3k"), 3000);
+  EXPECT_EQ(room("3Ki"), 3072);
+  EXPECT_EQ(room("5T"), 5'000'000'000'000);
+  EXPECT_EQ(room("99999999Ti"), -1) << "more than a machine counts";
+  EXPECT_EQ(room("much"), -1);
+  EXPECT_EQ(ReadRunConfig(Spec(), 0)->settings.copy_every_steps, 0);
+}
+
 v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();
@@ -93,6 +110,9 @@ v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   spec.mutable_checkpoint()->mutable_interval()->set_mode("Time");
   spec.mutable_checkpoint()->mutable_interval()->set_time("7m");
   spec.mutable_checkpoint()->set_keep(5);
+  spec.mutable_workers()->set_ranks(4);
+  spec.mutable_checkpoint()->mutable_memory()->set_every_steps(6);
+  spec.mutable_checkpoint()->mutable_memory()->set_size("2Gi");
   spec.mutable_elastic()->set_step_deadline("33s");
   return spec;
 }
@@ -107,6 +127,8 @@ TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->training.micro_batches, 4) << "globalBatch / microBatch";
   EXPECT_EQ(config->training.sequence, 128);
   EXPECT_EQ(config->training.types.compute, c10::ScalarType::BFloat16);
+  EXPECT_EQ(config->settings.copy_every_steps, 6);
+  EXPECT_EQ(config->settings.copies_room, int64_t{512} << 20) << "of each of four ranks";
   EXPECT_EQ(config->training.seed, 7u);
   EXPECT_TRUE(config->training.deterministic);
   EXPECT_EQ(config->settings.validate_every, 11);

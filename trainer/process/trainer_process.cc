@@ -70,6 +70,12 @@ absl::StatusOr<planner::OptimizerKind> OptimizerOf(const v1alpha1::TrainingJobSp
                                  optimizer.momentum());
 }
 
+// A copy in memory is taken through memory of its own, like a checkpoint. The room of the copies
+// themselves is checked when there is a round, whose layout decides it.
+void CountCopies(const v1alpha1::TrainingJobSpec& spec, planner::MemoryEstimate& memory) {
+  if (spec.checkpoint().has_memory()) memory.checkpoint_copy *= 2;
+}
+
 // Returns the memory that a rank of the job needs.
 absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJobSpec& spec,
                                                      const planner::ModelShape& shape,
@@ -84,6 +90,7 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
       whole, planner::UnitSizesOf(shape), spec.trainer().parallelism().zero(), ShardsOf(spec),
       {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
+  CountCopies(spec, memory);
   return memory;
 }
 
@@ -108,6 +115,7 @@ absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::Train
   if (training.deterministic) memory.gradients = whole.gradients;
   // The file is in memory while the first weights are taken from it, before any checkpoint.
   memory.checkpoint_copy = std::max(memory.checkpoint_copy, whole.parameters);
+  CountCopies(spec, memory);
   MUSTER_LOG(INFO, "the memory for activations of a TorchScript model is not known, nor checked",
              {"parameters", units.parameters}, {"other_bytes", memory.Total()});
   return memory;
@@ -283,6 +291,11 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     MUSTER_RETURN_IF_ERROR(Claim(*store));
     process->checkpoints_ = std::move(store);
   }
+  if (!configure.copies_directory().empty()) {
+    process->copies_ =
+        std::make_unique<StateCopies>(files, clock, configure.copies_directory(),
+                                      StateCopies::Job{configure.job(), configure.job_uid()});
+  }
   process->Announce();
   process->WarnOfSlowPrecision(clock);
   process->trainer_ = std::make_unique<Trainer>(
@@ -296,6 +309,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .timer = process->timer_,
                                                 .clock = clock,
                                                 .validation = process->ReadValidation(),
+                                                .copies = process->copies_.get(),
                                                 .initial = process->initial_.get(),
                                                 .read_spec = process->MakeSpecReader()});
   return process;

@@ -18,6 +18,7 @@
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/run_config.h"
+#include "trainer/engine/state_copies.h"
 #include "trainer/engine/trainer.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/offload/directory_state_files.h"
@@ -78,6 +79,7 @@ class TrainerProcess {
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<RoundNetwork> network_;
   std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<StateCopies> copies_;  // null: none in memory
   std::unique_ptr<Trainer> trainer_;
 };
 

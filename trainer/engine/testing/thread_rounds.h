@@ -21,6 +21,7 @@
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/initial_weights.h"
 #include "trainer/engine/round_network.h"
+#include "trainer/engine/state_copies.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/trainer.h"
 #include "trainer/offload/memory_state_files.h"
@@ -211,7 +212,7 @@ class ThreadTrainer {
  public:
   ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
                 ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk,
-                InitialWeights* initial = nullptr)
+                InitialWeights* initial = nullptr, StateCopies* copies = nullptr)
       : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options, {}, &scratch_)),
         feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
@@ -226,6 +227,7 @@ class ThreadTrainer {
                                      .progress = progress_,
                                      .timer = timer_,
                                      .clock = Clock::Real(),
+                                     .copies = copies,
                                      .initial = initial,
                                      .read_spec =
                                          [rank = settings.local_rank](

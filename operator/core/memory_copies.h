@@ -1,0 +1,34 @@
+#ifndef MUSTER_OPERATOR_CORE_MEMORY_COPIES_H_
+#define MUSTER_OPERATOR_CORE_MEMORY_COPIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "operator/core/live_versions.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+
+// The versions of which workers have copies in memory, as the positions of their ranks say. A copy
+// has the same version as the state that it was taken of, so a rank whose weights are of that
+// version serves as well as one that has a copy. Pure.
+namespace muster::control {
+
+// Says which copies belong to what the job trains: those of this history at or beyond its newest
+// known checkpoint, and of its branch. A branch that was given up has only lower attempts.
+struct CopiesWanted {
+  std::string history;
+  int64_t least_step = 0;
+  int64_t least_attempt = 0;
+};
+
+// Returns the newest version of which copies and live state hold every part; nullopt if there is
+// none that is wanted.
+std::optional<v1alpha1::Version> NewestCopied(Positions positions, const CopiesWanted& wanted);
+
+// Returns the slice of `target` that the rank has, live or as a copy; nullopt if it has none.
+std::optional<v1alpha1::StateSlice> SliceOf(const v1alpha1::RankPosition& position,
+                                            const v1alpha1::Version& target);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_MEMORY_COPIES_H_

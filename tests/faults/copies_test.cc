@@ -1,0 +1,127 @@
+// Kills processes of jobs that keep copies of their state in memory: training goes on from a copy,
+// to the weights of an undisturbed run, and nothing stays in memory afterwards.
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault_job.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Generous even for a busy machine: a wait that exceeds this has failed.
+constexpr absl::Duration kLong = absl::Minutes(5);
+constexpr int kEvery = 5;
+// No checkpoint is saved before the last step, so that only copies can spare the work.
+constexpr int kSteps = 120;
+const DisturbedJobSpec kJob = {
+    .steps = kSteps, .save_every = kSteps, .memory = "{everySteps: 5, size: 256Mi}"};
+
+// Returns the folders in memory that these processes hold open.
+std::set<std::string> CopiesFolders(const std::vector<pid_t>& agents) {
+  std::set<std::string> folders;
+  for (const pid_t pid : agents) {
+    const std::string descriptors = absl::StrCat("/proc/", pid, "/fd");
+    const auto entries = FileSystem().List(descriptors);
+    if (!entries.ok()) continue;
+    for (const DirectoryEntry& entry : *entries) {
+      char target[4096];
+      const ssize_t size =
+          readlink(JoinPath(descriptors, entry.name).c_str(), target, sizeof(target));
+      const std::string path(target, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+      if (absl::StrContains(path, "/muster-copies-")) folders.insert(path);
+    }
+  }
+  return folders;
+}
+
+void ExpectGone(const std::set<std::string>& folders) {
+  EXPECT_FALSE(folders.empty());
+  for (const std::string& folder : folders) {
+    EXPECT_FALSE(Exists(FileSystem(), folder)) << folder << " is left behind";
+  }
+}
+
+Json ResumeOf(const LocalRun& run) {
+  const auto job = run.Job();
+  return job.ok() ? (*job)["status"].value("resume", Json::object()) : Json::object();
+}
+
+std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name) {
+  auto run = NewRun(name, kJob);
+  EXPECT_TRUE(run->Start().ok());
+  const absl::Status reached = run->WaitForStep(step, kLong);
+  EXPECT_TRUE(reached.ok()) << reached << run->Output();
+  return run;
+}
+
+TEST(CopiesTest, AJobWhoseRanksAllDieGoesOnFromItsCopies) {
+  const auto run = StartUntilStep(28, "all-ranks");
+  const std::set<std::string> folders = CopiesFolders(run->Agents());
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 2u) << run->Output();
+  const int64_t reported = run->last_step();
+  for (const pid_t pid : trainers) kill(pid, SIGKILL);
+  ExpectUndisturbedWeights(*run, kJob);
+  const Json resume = ResumeOf(*run);
+  EXPECT_EQ(resume.value("source", ""), "Memory") << DumpJson(resume) << run->Output();
+  // One interval, and the steps in which the newest copy was being made.
+  EXPECT_GE(resume.value("step", int64_t{0}), reported - 2 * kEvery) << DumpJson(resume);
+  EXPECT_GT(resume.value("bytes", int64_t{0}), 0) << DumpJson(resume);
+  EXPECT_THAT(run->Output(), HasSubstr("loading the copies of step "));
+  EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
+  ExpectGone(folders);
+}
+
+// Each moment is drawn from a seed: in a step, in a copy, or while one is completed.
+TEST(CopiesTest, RanksThatDieAtAnyMomentLeaveACopyToGoOnFrom) {
+  std::mt19937_64 random(20'26'11);
+  auto run = NewRun("any-moment", kJob);
+  ASSERT_TRUE(run->Start().ok());
+  // The first copy is complete, and the last step far away.
+  for (int step = 2 * kEvery + 1, kills = 0; kills < 3; ++kills) {
+    const absl::Status reached = run->WaitForStep(step, kLong);
+    ASSERT_TRUE(reached.ok()) << reached << run->Output();
+    poll(nullptr, 0, std::uniform_int_distribution<int>(0, 400)(random));
+    for (const pid_t pid : run->Trainers()) kill(pid, SIGKILL);
+    step =
+        static_cast<int>(run->last_step()) + 1 + std::uniform_int_distribution<int>(0, 7)(random);
+    ASSERT_LT(step, kSteps - 20) << "the job is too fast for this test\n" << run->Output();
+  }
+  ExpectUndisturbedWeights(*run, kJob);
+  EXPECT_EQ(ResumeOf(*run).value("source", ""), "Memory") << run->Output();
+  EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
+}
+
+// A killed agent leaves its copies; the next agent of the machine removes them.
+TEST(CopiesTest, CopiesOfAKilledAgentAreRemovedByTheNext) {
+  const auto run = StartUntilStep(28, "killed-agent");
+  const std::set<std::string> folders = CopiesFolders(run->Agents());
+  EXPECT_EQ(folders.size(), 2u);
+  const std::vector<pid_t> agents = run->Agents();
+  ASSERT_FALSE(agents.empty()) << run->Output();
+  kill(agents[0], SIGKILL);
+  ExpectUndisturbedWeights(*run, kJob);
+  ExpectGone(folders);
+}
+
+}  // namespace
+}  // namespace muster::tests

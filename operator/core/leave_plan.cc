@@ -20,6 +20,7 @@ std::string Text(absl::Duration duration) {
 
 // Returns why no checkpoint is saved.
 std::string WhyNoSave(const LeaveFacts& facts) {
+  if (facts.left <= absl::ZeroDuration()) return "the deadline has passed";
   if (!facts.may_save) return "no checkpoint can be saved now";
   return absl::StrCat("a checkpoint takes ", Text(*facts.save), ", and only ", Text(facts.left),
                       " are left");
@@ -40,13 +41,14 @@ std::string_view Name(LeavePlan plan) {
 }
 
 LeaveChoice ChooseLeavePlan(const LeaveFacts& facts) {
-  if (facts.may_save && !facts.save) {
+  const bool may_save = facts.may_save && facts.left > absl::ZeroDuration();
+  if (may_save && !facts.save) {
     return {LeavePlan::kSave, facts.left * kUnknownSave,
             absl::StrCat("no checkpoint has been timed yet, so it gets half of the ",
                          Text(facts.left), " that are left")};
   }
   const absl::Duration latest = facts.left - std::min(facts.change, facts.left * kMostChange);
-  if (facts.may_save && *facts.save * kSaveMargin <= latest) {
+  if (may_save && *facts.save * kSaveMargin <= latest) {
     return {LeavePlan::kSave, latest,
             absl::StrCat("a checkpoint takes ", Text(*facts.save), ", and ", Text(facts.left),
                          " are left")};

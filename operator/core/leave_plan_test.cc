@@ -65,7 +65,8 @@ TEST(LeavePlanTest, ANoticeThatIsLateLeavesNoTimeToSave) {
   EXPECT_EQ(ChooseLeavePlan(Facts(absl::ZeroDuration(), absl::Seconds(1), true)).plan,
             LeavePlan::kHandOver);
   const LeaveChoice unknown = ChooseLeavePlan(Facts(absl::ZeroDuration(), std::nullopt));
-  EXPECT_EQ(unknown.latest, absl::ZeroDuration());
+  EXPECT_EQ(unknown.plan, LeavePlan::kLeave);
+  EXPECT_EQ(unknown.reason, "the deadline has passed");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "operator/core/notices.h"
 
-#include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -33,8 +34,7 @@ Announcement AnnouncementOf(const NodeNotice& notice, absl::Time wall) {
   const NoticeKind& kind = KindOf(notice);
   const absl::Duration left = notice.deadline ? *notice.deadline - wall : kind.warning;
   return {absl::StrCat(kNoticeLabel, "=", notice.kind),
-          absl::StrCat(notice.who.empty() ? "the cloud" : notice.who, " ", kind.does),
-          std::max(left, absl::ZeroDuration())};
+          absl::StrCat(notice.who.empty() ? "the cloud" : notice.who, " ", kind.does), left};
 }
 
 }  // namespace

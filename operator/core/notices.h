@@ -33,7 +33,8 @@ const NoticeTaint* FindNoticeTaint(const std::vector<TaintView>& taints);
 struct Announcement {
   std::string source;  // the taint's key, or the label with its value
   std::string who;     // "AWS takes a spot node"
-  // The time until the node goes: by the announced deadline, or else at least. Not negative.
+  // The time until the node goes: by the announced deadline, or else at least. Negative if the
+  // deadline has passed.
   absl::Duration left;
 };
 

@@ -52,11 +52,11 @@ TEST(NoticesTest, ANoticeOfTheNodesAgentLeavesTheTimeUntilItsDeadline) {
   EXPECT_EQ(found->left, absl::Seconds(95));
 }
 
-TEST(NoticesTest, ANoticeThatIsLateLeavesNoTime) {
+TEST(NoticesTest, ANoticeThatIsLateSaysByHowMuch) {
   const auto found =
       FindAnnouncement({}, NodeNotice{"Maintenance", "Azure", kNow - absl::Seconds(5)}, kNow);
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->left, absl::ZeroDuration());
+  EXPECT_EQ(found->left, -absl::Seconds(5));
 }
 
 TEST(NoticesTest, WithoutADeadlineTheKindTellsHowMuchTimeThereIsAtLeast) {

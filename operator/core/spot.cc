@@ -97,14 +97,14 @@ void Note(Draft& draft, const Worker& worker) {
 // A new leader goes on with the deadline and the latest time of the last one; neither may grow,
 // should the wall clock have been set back.
 void RestoreNotice(Draft& draft, const Worker& worker, const v1alpha1::LeavingWorker& kept) {
-  const absl::Time now = draft.view.now;
   NoticeMemory& notice = draft.memory().workers[worker.index].notice;
   const std::optional<Announcement> found =
       worker.pod == nullptr ? std::nullopt : AnnouncementFor(draft, *worker.pod);
   const absl::Duration most = found ? found->left : absl::ZeroDuration();
   const auto left = [&](const std::string& wall) {
-    return std::clamp(ParseWall(wall) - draft.view.wall, absl::ZeroDuration(), most);
+    return std::min(ParseWall(wall) - draft.view.wall, most);
   };
+  const absl::Duration leaves_in = std::max(left(kept.leave_time()), absl::ZeroDuration());
   notice = {};
   notice.incarnation = worker.incarnation;
   notice.source = kept.notice();
@@ -112,8 +112,8 @@ void RestoreNotice(Draft& draft, const Worker& worker, const v1alpha1::LeavingWo
   notice.checkpoint = kept.checkpoint_step();
   const bool dated = kept.has_deadline();
   SetDeadline(draft, dated ? left(kept.deadline()) : most, notice);
-  notice.leave_at = now + left(kept.leave_time());
-  notice.leave_wall = draft.view.wall + left(kept.leave_time());
+  notice.leave_at = draft.view.now + leaves_in;
+  notice.leave_wall = draft.view.wall + leaves_in;
 }
 
 // Workers for which the status had no room leave no earlier than those that it names.

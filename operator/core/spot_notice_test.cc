@@ -161,7 +161,7 @@ TEST(SpotNoticeTest, ALateNoticeLeavesAtOnceAndSaysThatItWasLate) {
   const Plan plan = world.Decide();
   EXPECT_THAT(EventReasons(plan), testing::HasSubstr("NoticeMissed"));
   EXPECT_EQ(Outcome(world).outcome(), "Missed");
-  EXPECT_EQ(Outcome(world).message(), "worker 2 left its node only 2s after the deadline");
+  EXPECT_EQ(Outcome(world).message(), "worker 2 left its node only 22s after the deadline");
 }
 
 TEST(SpotNoticeTest, AWorkerThatIsLostBeforeItLeavesHasMissedItsDeadline) {

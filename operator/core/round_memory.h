@@ -49,6 +49,8 @@ struct NoticeMemory {
   bool save_requested = false;    // this leadership has asked for another checkpoint
   bool leaves = false;
   bool settled = false;  // its outcome is recorded
+  // The newest round that was opened with the worker although it leaves.
+  int64_t carried_round = 0;
 };
 
 // The pods of one worker index, as this leadership saw them.

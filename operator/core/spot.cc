@@ -33,6 +33,15 @@ bool IsToLeave(const RoundMemory& memory, int index, int incarnation) {
   return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
 }
 
+// Returns true if the round that is being formed was opened with the worker `index` although it
+// leaves: the others get its state there.
+bool IsCarried(const RoundMemory& memory, int index) {
+  const bool forming =
+      memory.phase == RoundPhase::kPreparing || memory.phase == RoundPhase::kJoining;
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return forming && worker != nullptr && worker->notice.carried_round == memory.id.round;
+}
+
 // Returns the number of members in a round without those that leave.
 int CountStaying(const RoundMemory& memory) {
   int staying = 0;
@@ -304,6 +313,15 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
          MemberIndices(memory.members).count(worker.index) == 0;
 }
 
+void NoteCarried(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  for (const v1alpha1::Member& member : memory.members) {
+    const int index = member.worker().index();
+    if (!IsToLeave(memory, index, member.worker().incarnation())) continue;
+    memory.workers[index].notice.carried_round = memory.id.round;
+  }
+}
+
 std::optional<Break> FindLeaving(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stop.since) return std::nullopt;
@@ -315,6 +333,7 @@ std::optional<Break> FindLeaving(const Draft& draft) {
     if (worker != nullptr && worker->ended) continue;
     const bool moved = worker == nullptr || worker->incarnation != member.worker().incarnation();
     if (!moved && !may_shrink) continue;
+    if (!moved && IsCarried(memory, index)) continue;
     Break found;
     found.reason = Reason::kMembershipChanged;
     found.sentence = absl::StrCat("worker ", index, " leaves its node, which goes away");

@@ -32,7 +32,12 @@ bool IsLeaving(const RoundMemory& memory, const Worker& worker);
 // made.
 bool MayMoveAway(const Draft& draft, const Worker& worker);
 
-// Returns a Break with reason MembershipChanged if a member of the round under way leaves.
+// Notes the members of the round that was just opened that leave: they are in it only because
+// nobody else has the job's state.
+void NoteCarried(Draft& draft);
+
+// Returns a Break with reason MembershipChanged if a member of the round under way leaves. A round
+// that was opened with such a member is first formed, so that the others get its state.
 std::optional<Break> FindLeaving(const Draft& draft);
 
 }  // namespace muster::control

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -12,6 +13,7 @@
 #include "agent/hardware/machine_reader.h"
 #include "agent/node/report_builder.h"
 #include "agent/node/xid_store.h"
+#include "agent/notices/find_source.h"
 #include "base/logging.h"
 #include "base/process_figures.h"
 
@@ -62,7 +64,14 @@ NodeAgent::NodeAgent(NodeAgentOptions options, const Clock& clock, ProcessLaunch
       gpus_(options_.flags.nvml),
       fabric_(launcher, options_.flags.ibnetdiscover, options_.environment),
       client_(ClientOptions(options_), files),
-      reporter_(options_.flags.node, options_.flags.pod_uid) {}
+      reporter_(options_.flags.node, options_.flags.pod_uid) {
+  if (options_.flags.notices == kNoticesOff) return;
+  notices_.emplace(
+      [cloud = options_.flags.notices, address = options_.flags.notices_address] {
+        return FindNoticeSource(cloud, address);
+      },
+      options_.flags.notices_period, clock_);
+}
 
 absl::Status NodeAgent::Start() {
   if (!xid_file_.empty()) {
@@ -91,16 +100,20 @@ absl::Duration NodeAgent::UntilNext(absl::Time now) const {
 }
 
 bool NodeAgent::RunOnce(absl::Duration wait) {
-  pollfd fds[] = {{client_.poll_fd(), POLLIN, 0}, {options_.signal_fd, POLLIN, 0}};
+  // A descriptor below zero is not waited for.
+  const int notices_fd = notices_ ? notices_->fd() : -1;
+  pollfd fds[] = {
+      {client_.poll_fd(), POLLIN, 0}, {options_.signal_fd, POLLIN, 0}, {notices_fd, POLLIN, 0}};
   const absl::Duration until = std::min(wait, UntilNext(clock_.Monotonic()));
   // Rounded up, or the last millisecond would be spent in a busy loop.
   const auto milliseconds =
       static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(until, absl::Milliseconds(1))));
-  ::poll(fds, options_.signal_fd < 0 ? 1 : 2, milliseconds);
-  if (options_.signal_fd >= 0 && (fds[1].revents & POLLIN) != 0) return true;
+  ::poll(fds, std::size(fds), milliseconds);
+  if ((fds[1].revents & POLLIN) != 0) return true;
   const absl::Time now = clock_.Monotonic();
   Converse(now);
   ProbeFabric(now);
+  if ((fds[2].revents & POLLIN) != 0) HearNotices(now);
   if (now >= next_reading_) Read(now);
   Send(reporter_.Tick(now));
   return false;
@@ -136,6 +149,20 @@ void NodeAgent::ProbeFabric(absl::Time now) {
   } else if (const absl::Status started = fabric_.Start(now); !started.ok()) {
     readings_.fabric_absence = std::string(started.message());
   }
+}
+
+void NodeAgent::HearNotices(absl::Time now) {
+  NoticeNews news = notices_->Take();
+  LogChange("notices of the cloud", news.absence, said_notices_);
+  if (news.notice == readings_.notice) return;
+  readings_.notice = std::move(news.notice);
+  if (readings_.notice) {
+    MUSTER_LOG(WARN, "the cloud takes this machine away", {"who", readings_.notice->who},
+               {"kind", readings_.notice->kind}, {"text", readings_.notice->text});
+  } else {
+    MUSTER_LOG(INFO, "the notice was taken back", {"who", news.cloud});
+  }
+  Send(reporter_.Observed(ReportOf(readings_, xids_), now));
 }
 
 void NodeAgent::KeepXids() {

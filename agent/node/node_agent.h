@@ -17,6 +17,7 @@
 #include "agent/node/node_metrics.h"
 #include "agent/node/node_readings.h"
 #include "agent/node/node_reporter.h"
+#include "agent/notices/notice_watch.h"
 #include "agent/worker/coordinator_client.h"
 #include "base/clock.h"
 #include "base/files.h"
@@ -34,8 +35,9 @@ struct NodeAgentOptions {
 };
 
 // The node agent: reads the node's hardware every period, reports what is new to the operator, and
-// serves the values as metrics. Single-threaded but for the metrics' server: one thread, which must
-// live as long as the object, calls RunOnce() until it returns true.
+// serves the values as metrics. A notice of the machine's cloud is reported at once. One thread,
+// which must live as long as the object, calls RunOnce() until it returns true; the metrics and the
+// notices have threads of their own.
 class NodeAgent {
  public:
   // `clock`, `launcher` and `files` must outlive it.
@@ -56,6 +58,7 @@ class NodeAgent {
   void Read(absl::Time now);
   void KeepXids();
   void ProbeFabric(absl::Time now);
+  void HearNotices(absl::Time now);
   void Converse(absl::Time now);
   void Send(const NodeReporter::Messages& messages);
   void Publish();
@@ -79,6 +82,8 @@ class NodeAgent {
   double reading_seconds_ = 0;
   std::string said_gpus_;  // the absences that were logged last
   std::string said_fabric_;
+  std::string said_notices_;
+  std::optional<NoticeWatch> notices_;  // absent with --notices=off
 
   // The values that the metrics' thread shows.
   struct Shown {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "agent/notices/find_source.h"
 #include "base/unix_socket.h"
 
 namespace muster::agent {
@@ -54,6 +55,20 @@ std::map<std::string, Setter> SettersOf(NodeAgentFlags& flags) {
           {"state-dir", Text(flags.state_dir)},
           {"period", Period(flags.period)},
           {"fabric-period", Period(flags.fabric_period)},
+          {"notices",
+           [&flags](const std::string& value) -> Problem {
+             if (!IsNoticesFlag(value)) return "wants auto, aws, google, azure or off";
+             flags.notices = value;
+             return std::nullopt;
+           }},
+          {"notices-address",
+           [&flags](const std::string& value) -> Problem {
+             if (!absl::StartsWith(value, "http://"))
+               return "wants http://HOST or http://HOST:PORT";
+             flags.notices_address = value;
+             return std::nullopt;
+           }},
+          {"notices-period", Period(flags.notices_period)},
           {"log-format", [&flags](const std::string& value) -> Problem {
              if (value != "text" && value != "json") return "wants text or json";
              flags.log_json = value == "json";
@@ -104,6 +119,13 @@ const std::vector<NodeAgentFlag>& NodeAgentFlagTable() {
        "after a start of the machine; default none"},
       {"period", "", "the time between two readings; default 10s"},
       {"fabric-period", "", "the time between two looks at the InfiniBand fabric; default 6h"},
+      {"notices", "",
+       "the cloud whose metadata service announces that it takes this machine away: aws, google, "
+       "azure, auto (the one that answers) or off; default auto"},
+      {"notices-address", "",
+       "where that service answers, if not where clouds have it: http://HOST[:PORT]; default "
+       "http://169.254.169.254"},
+      {"notices-period", "", "the time between two questions to it; default 1s"},
       {"log-format", "", "text or json; default text"}};
   return *flags;
 }

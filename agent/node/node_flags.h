@@ -24,6 +24,9 @@ struct NodeAgentFlags {
   std::string state_dir;                        // empty: nothing is kept
   absl::Duration period = absl::Seconds(10);
   absl::Duration fabric_period = absl::Hours(6);
+  std::string notices = "auto";  // IsNoticesFlag()
+  std::string notices_address = "http://169.254.169.254";
+  absl::Duration notices_period = absl::Seconds(1);
   bool log_json = false;
 };
 

@@ -47,6 +47,23 @@ TEST(NodeFlagsTest, EveryWrongFlagIsReported) {
       "--coordinator: is missing");
 }
 
+TEST(NodeFlagsTest, NoticesComeFromAKnownCloudOverPlainHttp) {
+  EXPECT_EQ(ParseNodeAgentFlags({"--node=a", "--coordinator=unix:/x", "--notices=gcp",
+                                 "--notices-address=169.254.169.254", "--notices-period=10ms"},
+                                Nothing)
+                .status()
+                .message(),
+            "--notices=gcp: wants auto, aws, google, azure or off\n"
+            "--notices-address=169.254.169.254: wants http://HOST or http://HOST:PORT\n"
+            "--notices-period=10ms: wants a duration of at least 1s");
+  const auto flags = ParseNodeAgentFlags(
+      {"--node=a", "--coordinator=unix:/x", "--notices=off", "--notices-address=http://h:1"},
+      Nothing);
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->notices, "off");
+  EXPECT_EQ(flags->notices_address, "http://h:1");
+}
+
 TEST(NodeFlagsTest, ACoordinatorOnAnotherHostNeedsAnIdentity) {
   EXPECT_EQ(ParseNodeAgentFlags({"--node=a", "--coordinator=h:1"}, Nothing).status().message(),
             "--coordinator: one on another host needs --coordinator-ca and --coordinator-token");

@@ -1,11 +1,13 @@
 #ifndef MUSTER_AGENT_NODE_NODE_READINGS_H_
 #define MUSTER_AGENT_NODE_NODE_READINGS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/hardware/fabric_links.h"
 #include "agent/hardware/reading.h"
+#include "agent/notices/notice.h"
 
 namespace muster::agent {
 
@@ -20,6 +22,8 @@ struct NodeReadings {
   // the fabric.
   FabricLinks fabric;
   std::string fabric_absence;
+  // The machine's cloud has announced that it takes it away.
+  std::optional<Notice> notice;
 };
 
 }  // namespace muster::agent

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/time/time.h"
 #include "base/utf8.h"
 
 namespace muster::agent {
@@ -70,6 +71,14 @@ void AddCard(const NetworkCardReading& card, NodeReport& report) {
   told.set_up(card.up);
 }
 
+void AddNotice(const Notice& notice, NodeReport& report) {
+  v1alpha1::NodeNotice& told = *report.mutable_notice();
+  told.set_kind(Mended(notice.kind));
+  told.set_who(Mended(notice.who));
+  if (notice.deadline) told.set_deadline_unix_ms(absl::ToUnixMillis(*notice.deadline));
+  told.set_text(Mended(notice.text));
+}
+
 // Calls `add` for the first kMostOfAKind of `all`.
 template <typename List, typename Add>
 void Each(const List& all, Add add) {
@@ -102,6 +111,7 @@ NodeReport ReportOf(const NodeReadings& readings, const XidCounts& xids) {
     told.set_bytes(disk.bytes);
     told.set_rotational(disk.rotational);
   });
+  if (readings.notice) AddNotice(*readings.notice, report);
   return report;
 }
 

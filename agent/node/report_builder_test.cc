@@ -45,6 +45,20 @@ TEST(ReportBuilderTest, AReportHasHardwareFaultsAndSwitches) {
   EXPECT_FALSE(report.infiniband_ports(0).has_numa_node());
 }
 
+TEST(ReportBuilderTest, ANoticeOfTheCloudIsToldWithItsDeadline) {
+  NodeReadings readings = Readings();
+  EXPECT_FALSE(ReportOf(readings, {}).has_notice());
+  readings.notice = Notice{kRebalance, "AWS", std::nullopt, "rebalance \xff"};
+  v1alpha1::NodeReport report = ReportOf(readings, {});
+  EXPECT_EQ(report.notice().kind(), "Rebalance");
+  EXPECT_EQ(report.notice().who(), "AWS");
+  EXPECT_EQ(report.notice().text(), "rebalance ?");
+  EXPECT_FALSE(report.notice().has_deadline_unix_ms());
+  readings.notice->deadline = absl::FromUnixMillis(1'764'058'920'500);
+  report = ReportOf(readings, {});
+  EXPECT_EQ(report.notice().deadline_unix_ms(), 1'764'058'920'500);
+}
+
 TEST(ReportBuilderTest, ValuesThatChangeAllTheTimeMakeNoOtherReport) {
   const std::string before = ReportOf(Readings(), {}).SerializeAsString();
   NodeReadings later = Readings();

@@ -138,8 +138,9 @@ void ClusterWatch::FollowPods() {
 
 void ClusterWatch::FollowNodes() {
   nodes_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    // Taints may evict workers.
-    if (before != nullptr && after != nullptr && before->taints != after->taints) {
+    // Taints and notices may evict workers.
+    if (before != nullptr && after != nullptr &&
+        (before->taints != after->taints || before->notice != after->notice)) {
       for (const PodCache::Object& pod : pods_.List()) {
         if (pod->job.empty() || pod->view->node != key.name) continue;
         followers_.job(kube::ToString({pod->key.name_space, pod->job}));

@@ -1,16 +1,13 @@
 #include "operator/core/hand_over.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "operator/core/held_slices.h"
 #include "operator/core/progress.h"
-#include "operator/core/slice_span.h"
 #include "operator/core/spot.h"
 #include "operator/core/workers.h"
-#include "planner/layout.h"
 
 namespace muster::control {
 namespace {
@@ -23,24 +20,12 @@ constexpr absl::Duration kMostWait = absl::Minutes(2);
 bool SlicesLeave(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   const int count = draft.WorkersWanted();
-  const v1alpha1::ParallelismSpec& parallelism = draft.spec().trainer().parallelism();
   if (memory.phase != RoundPhase::kActive || memory.members.empty() || count == 0) return false;
-  const Member& last = memory.members.back();
-  if (last.worker().index() < count) return false;
-  const int shards = planner::LayOutRanks(parallelism, last.first_rank() + last.ranks()).shard();
+  if (memory.members.back().worker().index() < count) return false;
   // Where every rank has a copy, the next round keeps one, even if no member stays (elastic.cc).
-  if (shards == 1) return false;
-  std::vector<SliceSpan> staying;
-  for (const Member& member : memory.members) {
-    if (member.worker().index() >= count) continue;
-    for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
-      v1alpha1::StateSlice slice;
-      slice.set_shard(rank % shards);
-      slice.set_shards(shards);
-      staying.push_back(SpanOf(slice));
-    }
-  }
-  return FirstGap(std::move(staying)).has_value();
+  if (ShardsOfRound(draft) == 1) return false;
+  return !HoldEverySlice(draft,
+                         [&](const Member& member) { return member.worker().index() < count; });
 }
 
 // Returns true if a member is lost, or leaves its node: the round ends before all could save.

@@ -15,6 +15,7 @@
 #include "operator/alerts/job_alerts.h"
 #include "operator/core/conditions.h"
 #include "operator/core/ledger_book.h"
+#include "operator/core/leave_plan.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -33,15 +34,25 @@ enum class RoundPhase {
   kHolding,    // the round broke and the next one cannot be opened yet; survivors hold their state
 };
 
-// The notice that a worker's node goes away. Owned by spot.h.
+// The notice that a worker's node goes away. Owned by spot.h and
+// notice_outcome.h.
 struct NoticeMemory {
   int incarnation = 0;  // the incarnation on that node; 0: no notice
-  // The latest time at which the worker leaves, on both clocks; the status has the wall clock's.
+  std::string source;   // what announced it and who takes the node, for people
+  // The time at which the node goes, and the latest one at which the worker leaves, on both clocks;
+  // the status has the wall clock's.
+  absl::Time deadline = absl::InfinitePast();
+  absl::Time deadline_wall = absl::InfinitePast();
   absl::Time leave_at = absl::InfinitePast();
   absl::Time leave_wall = absl::InfinitePast();
-  int64_t checkpoint = -1;      // step of the newest checkpoint at the time of the notice
-  bool save_requested = false;  // this leadership has asked for another checkpoint
+  std::optional<LeavePlan> plan;  // absent until this leadership has made it
+  int64_t checkpoint = -1;        // step of the newest checkpoint at the time of the notice
+  bool told = false;              // some leadership has told of it
+  bool save_requested = false;    // this leadership has asked for another checkpoint
   bool leaves = false;
+  bool settled = false;  // its outcome is recorded
+  // The newest round that was opened with the worker although it leaves.
+  int64_t carried_round = 0;
 };
 
 // The pods of one worker index, as this leadership saw them.

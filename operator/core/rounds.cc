@@ -21,6 +21,7 @@
 #include "operator/core/round_phase.h"
 #include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
+#include "operator/core/spot.h"
 #include "operator/core/trajectory.h"
 #include "planner/layout.h"
 
@@ -106,6 +107,7 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   memory.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(RoundSpec(draft.spec()));
   memory.trajectory = TrajectoryDigest(draft.spec());
   memory.membership = RoundMembership(memory.members, memory.trajectory);
+  NoteCarried(draft);
   memory.sent_session.clear();
   memory.question.owner_decision = OwnerDecision(draft.spec());
   memory.failure.fresh = memory.failure.restart_job;

@@ -2,26 +2,44 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_field.h"
 #include "operator/core/conditions.h"
+#include "operator/core/held_slices.h"
+#include "operator/core/leave_plan.h"
 #include "operator/core/membership.h"
+#include "operator/core/notice_outcome.h"
+#include "operator/core/notices.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
 namespace {
 
-// Leaving takes a round (seconds), so the checkpoint may take half of what is left.
-constexpr double kSaveShare = 0.5;
+// An announcement replaces an earlier one if its deadline is earlier by more than this; the labels
+// of nodes have whole seconds.
+constexpr absl::Duration kSooner = absl::Seconds(1);
+constexpr size_t kMaxNotice = 256;
 // The limit of status.workers.leaving: thousands of workers may leave at once.
 constexpr int kMaxLeaving = 256;
 
 bool IsToLeave(const RoundMemory& memory, int index, int incarnation) {
   const WorkerMemory* worker = FindWorkerMemory(memory, index);
   return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
+}
+
+// Returns true if the round that is being formed was opened with the worker `index` although it
+// leaves: the others get its state there.
+bool IsCarried(const RoundMemory& memory, int index) {
+  const bool forming =
+      memory.phase == RoundPhase::kPreparing || memory.phase == RoundPhase::kJoining;
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return forming && worker != nullptr && worker->notice.carried_round == memory.id.round;
 }
 
 // Returns the number of members in a round without those that leave.
@@ -33,53 +51,99 @@ int CountStaying(const RoundMemory& memory) {
   return staying;
 }
 
-absl::Duration SaveTime(const NoticeTaint& notice) { return notice.warning * kSaveShare; }
-
-void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
-  WorkerMemory& known = draft.memory().workers[worker.index];
-  known.notice.incarnation = worker.incarnation;
-  known.notice.leaves = false;
-  known.notice.save_requested = false;
-  known.notice.leave_at = draft.view.now + SaveTime(notice);
-  known.notice.leave_wall = draft.view.wall + SaveTime(notice);
-  known.notice.checkpoint = NewestCheckpoint(draft);
-  draft.EmitWarning(Reason::kNodeGoesAway,
-                    absl::StrCat("node ", worker.pod->node, " of worker ", worker.index,
-                                 " goes away (", notice.key, ", ", notice.who, "): leaving within ",
-                                 absl::FormatDuration(notice.warning)));
+// Returns null unless the worker's pod has an announcement in the memory.
+NoticeMemory* FindNotice(Draft& draft, const Worker& worker) {
+  const auto found = draft.memory().workers.find(worker.index);
+  if (worker.pod == nullptr || found == draft.memory().workers.end()) return nullptr;
+  NoticeMemory& notice = found->second.notice;
+  return notice.incarnation == worker.incarnation ? &notice : nullptr;
 }
 
-void RestoreNotice(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t step) {
-  WorkerMemory& known = draft.memory().workers[worker.index];
-  known.notice.incarnation = worker.incarnation;
-  known.notice.leave_wall = leave_wall;
-  // A wall clock that was set back must not make the wait any longer.
-  const NoticeTaint* notice = worker.pod == nullptr ? nullptr : FindNotice(worker.pod->node_taints);
-  const absl::Duration most = notice == nullptr ? absl::ZeroDuration() : SaveTime(*notice);
-  known.notice.leave_at =
-      draft.view.now + std::clamp(leave_wall - draft.view.wall, absl::ZeroDuration(), most);
-  known.notice.checkpoint = step;
+std::optional<Announcement> AnnouncementFor(const Draft& draft, const PodView& pod) {
+  return FindAnnouncement(pod.node_taints, pod.node_notice, draft.view.wall);
+}
+
+void SetDeadline(const Draft& draft, absl::Duration left, NoticeMemory& notice) {
+  notice.deadline = draft.view.now + left;
+  notice.deadline_wall = draft.view.wall + left;
+}
+
+// Returns false if the cache lacks the node, so that its taints are not known.
+bool IsNodeKnown(const PodView& pod) {
+  return std::any_of(pod.node_conditions.begin(), pod.node_conditions.end(),
+                     [](const ConditionView& condition) {
+                       return condition.type == "Ready" && condition.reason != kNodeDeleted;
+                     });
+}
+
+// Notes what is announced about the worker's node now.
+void Note(Draft& draft, const Worker& worker) {
+  if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) return;
+  NoticeMemory* known = FindNotice(draft, worker);
+  const std::optional<Announcement> found = AnnouncementFor(draft, *worker.pod);
+  if (!found) {
+    if (known != nullptr && !known->leaves && IsNodeKnown(*worker.pod)) {
+      NoteWithdrawn(draft, worker.index);
+    }
+    return;
+  }
+  if (known != nullptr && draft.view.now + found->left + kSooner > known->deadline) return;
+  if (known == nullptr) {
+    known = &draft.memory().workers[worker.index].notice;
+    *known = {};
+    known->incarnation = worker.incarnation;
+    known->checkpoint = NewestCheckpoint(draft);
+  }
+  if (known->leaves) return;
+  known->source = absl::StrCat(found->source, ", ", found->who);
+  known->plan.reset();
+  known->told = false;
+  SetDeadline(draft, found->left, *known);
+  known->leave_at = known->deadline;
+  known->leave_wall = known->deadline_wall;
+}
+
+// A new leader goes on with the deadline and the latest time of the last one; neither may grow,
+// should the wall clock have been set back.
+void RestoreNotice(Draft& draft, const Worker& worker, const v1alpha1::LeavingWorker& kept) {
+  NoticeMemory& notice = draft.memory().workers[worker.index].notice;
+  const std::optional<Announcement> found =
+      worker.pod == nullptr ? std::nullopt : AnnouncementFor(draft, *worker.pod);
+  const absl::Duration most = found ? found->left : absl::ZeroDuration();
+  const auto left = [&](const std::string& wall) {
+    return std::min(ParseWall(wall) - draft.view.wall, most);
+  };
+  const absl::Duration leaves_in = std::max(left(kept.leave_time()), absl::ZeroDuration());
+  notice = {};
+  notice.incarnation = worker.incarnation;
+  notice.source = kept.notice();
+  notice.told = true;
+  notice.checkpoint = kept.checkpoint_step();
+  const bool dated = kept.has_deadline();
+  SetDeadline(draft, dated ? left(kept.deadline()) : most, notice);
+  notice.leave_at = draft.view.now + leaves_in;
+  notice.leave_wall = draft.view.wall + leaves_in;
 }
 
 // Workers for which the status had no room leave no earlier than those that it names.
 void RestoreUnnamedNotices(Draft& draft) {
   const auto& kept = draft.view.status.workers().leaving();
   if (kept.size() < kMaxLeaving) return;
-  absl::Time latest = absl::InfinitePast();
-  int64_t step = -1;
+  v1alpha1::LeavingWorker latest;
+  latest.set_checkpoint_step(-1);
   for (const v1alpha1::LeavingWorker& worker : kept) {
-    latest = std::max(latest, ParseWall(worker.leave_time()));
-    step = std::max(step, worker.checkpoint_step());
+    if (ParseWall(worker.leave_time()) > ParseWall(latest.leave_time())) {
+      latest.set_leave_time(worker.leave_time());
+      latest.set_deadline(worker.deadline());
+    }
+    latest.set_checkpoint_step(std::max(latest.checkpoint_step(), worker.checkpoint_step()));
   }
   for (const Worker& worker : draft.workers) {
-    const WorkerMemory* known = FindWorkerMemory(draft.memory(), worker.index);
-    if (worker.pod == nullptr ||
-        (known != nullptr && known->notice.incarnation == worker.incarnation)) {
-      continue;
-    }
-    const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
-    if (notice == nullptr) continue;
-    RestoreNotice(draft, worker, std::min(latest, draft.view.wall + SaveTime(*notice)), step);
+    if (worker.pod == nullptr || FindNotice(draft, worker) != nullptr) continue;
+    const std::optional<Announcement> found = AnnouncementFor(draft, *worker.pod);
+    if (!found) continue;
+    latest.set_notice(absl::StrCat(found->source, ", ", found->who));
+    RestoreNotice(draft, worker, latest);
   }
 }
 
@@ -91,7 +155,7 @@ void RestoreNotices(Draft& draft) {
   for (const v1alpha1::LeavingWorker& kept : draft.view.status.workers().leaving()) {
     const Worker* worker = draft.FindWorker(kept.index());
     if (worker == nullptr || worker->incarnation != kept.incarnation()) continue;
-    RestoreNotice(draft, *worker, ParseWall(kept.leave_time()), kept.checkpoint_step());
+    RestoreNotice(draft, *worker, kept);
   }
   RestoreUnnamedNotices(draft);
 }
@@ -112,7 +176,7 @@ std::set<int> FirstToLeave(const Draft& draft) {
   std::vector<std::pair<absl::Time, int>> leaving;
   for (const Worker& worker : draft.workers) {
     const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
-    if (worker.pod == nullptr || known == nullptr ||
+    if (worker.pod == nullptr || known == nullptr || known->notice.settled ||
         known->notice.incarnation != worker.incarnation)
       continue;
     leaving.emplace_back(known->notice.leave_wall, worker.index);
@@ -125,82 +189,110 @@ std::set<int> FirstToLeave(const Draft& draft) {
   return first;
 }
 
-void DecideToLeave(Draft& draft, const Worker& worker) {
-  const RoundMemory& memory = draft.memory();
-  WorkerMemory& known = draft.memory().workers[worker.index];
+// Returns true if the members that are there, and that no notice concerns, hold all of the state.
+bool OthersHoldAll(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  return HoldEverySlice(draft, [&](const v1alpha1::Member& member) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || IsLost(worker->presence)) return false;
+    const WorkerMemory* known = FindWorkerMemory(memory, member.worker().index());
+    return known == nullptr || known->notice.incarnation != member.worker().incarnation();
+  });
+}
+
+// Returns true if a checkpoint may still come before the worker leaves: from the round under way,
+// or from the next one where a part of the state would be lost without it.
+bool MaySave(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (!draft.spec().has_checkpoint()) return false;
   const bool taking_over = memory.id == RoundStamp{} && draft.view.status.round() > 0;
-  const bool can_save =
-      (memory.phase == RoundPhase::kActive || taking_over) && draft.spec().has_checkpoint();
-  const bool saved = NewestCheckpoint(draft) > known.notice.checkpoint;
-  known.notice.leaves = !can_save || saved || draft.view.now >= known.notice.leave_at;
-  if (known.notice.leaves) return;
+  if (memory.phase == RoundPhase::kActive || taking_over) return true;
+  return draft.spec().has_trainer() && memory.was_active && memory.phase != RoundPhase::kIdle &&
+         !OthersHoldAll(draft);
+}
+
+LeaveFacts FactsOf(const Draft& draft, const NoticeMemory& notice) {
+  LeaveFacts facts;
+  facts.left = std::max(notice.deadline - draft.view.now, absl::ZeroDuration());
+  facts.may_save = MaySave(draft);
+  const std::optional<v1alpha1::CheckpointReport>& written = draft.view.checkpoint.written;
+  if (written && written->seconds() > 0) {
+    facts.save = absl::Seconds(written->seconds());
+    // A save begins with the end of a step.
+    const double steps_per_second = draft.view.progress.steps_per_second;
+    if (steps_per_second > 0) *facts.save += absl::Seconds(1 / steps_per_second);
+  }
+  const v1alpha1::ResizeStatus& resize = draft.plan.status.resize();
+  facts.change = resize.has_pause_seconds() ? absl::Seconds(resize.pause_seconds())
+                                            : draft.options.resize_pause;
+  facts.others_hold_all = OthersHoldAll(draft);
+  return facts;
+}
+
+absl::string_view Deed(LeavePlan plan) {
+  switch (plan) {
+    case LeavePlan::kSave:
+      return "a checkpoint is saved before it leaves";
+    case LeavePlan::kHandOver:
+      return "it leaves after this step and hands over to the others";
+    case LeavePlan::kLeave:
+      return "it leaves at once";
+  }
+  return "";
+}
+
+void MakePlan(Draft& draft, const Worker& worker, NoticeMemory& notice) {
+  const LeaveFacts facts = FactsOf(draft, notice);
+  const LeaveChoice choice = ChooseLeavePlan(facts);
+  notice.plan = choice.plan;
+  notice.leave_at = std::min(notice.leave_at, draft.view.now + choice.latest);
+  notice.leave_wall = std::min(notice.leave_wall, draft.view.wall + choice.latest);
+  if (std::exchange(notice.told, true)) return;
+  draft.EmitWarning(
+      Reason::kNodeGoesAway,
+      absl::StrCat("node ", worker.pod->node, " of worker ", worker.index, " goes away in ",
+                   absl::FormatDuration(absl::Trunc(facts.left, absl::Milliseconds(100))), " (",
+                   notice.source, "): ", Deed(choice.plan), ", because ", choice.reason));
+}
+
+void DecideToLeave(Draft& draft, const Worker& worker, NoticeMemory& notice) {
+  if (!notice.plan) MakePlan(draft, worker, notice);
+  const bool saved = NewestCheckpoint(draft) > notice.checkpoint;
+  notice.leaves = notice.plan != LeavePlan::kSave || saved || !MaySave(draft) ||
+                  draft.view.now >= notice.leave_at;
+  if (notice.leaves) return;
   AskToSave(draft, worker);
-  draft.RequeueAt(known.notice.leave_at);
+  draft.RequeueAt(notice.leave_at);
 }
 
 }  // namespace
 
-const std::vector<NoticeTaint>& NoticeTaints() {
-  static const auto* taints = new std::vector<NoticeTaint>{
-      {"aws-node-termination-handler/spot-itn", "", absl::Seconds(120), "AWS takes a spot node"},
-      {"aws-node-termination-handler/scheduled-maintenance", "", absl::Seconds(120),
-       "AWS maintains the machine"},
-      {"aws-node-termination-handler/asg-lifecycle-termination", "", absl::Seconds(120),
-       "AWS shrinks the group"},
-      {"aws-node-termination-handler/rebalance-recommendation", "", absl::Seconds(120),
-       "AWS expects to take a spot node"},
-      {"cloud.google.com/impending-node-termination", "", absl::Seconds(30),
-       "Google takes the node"},
-      {"remediator.kubernetes.azure.com/unschedulable", "", absl::Seconds(30),
-       "Azure takes or repairs the node"},
-      {"karpenter.sh/disrupted", "", absl::Seconds(120), "Karpenter removes the node"},
-      {"karpenter.sh/disruption", "disrupting", absl::Seconds(120), "Karpenter removes the node"},
-      {"ToBeDeletedByClusterAutoscaler", "", absl::Seconds(120),
-       "the cluster autoscaler removes the node"},
-      {"DeletionCandidateOfClusterAutoscaler", "", absl::Minutes(10),
-       "the cluster autoscaler wants to remove the node"},
-      {kOutOfService, "", absl::ZeroDuration(), "the node is shut down"},
-  };
-  return *taints;
-}
-
-const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
-  const NoticeTaint* found = nullptr;
-  for (const TaintView& taint : taints) {
-    for (const NoticeTaint& notice : NoticeTaints()) {
-      if (notice.key != absl::string_view(taint.key)) continue;
-      if (!notice.value.empty() && notice.value != absl::string_view(taint.value)) continue;
-      if (found == nullptr || notice.warning < found->warning) found = &notice;
-    }
-  }
-  return found;
-}
-
 void EvacuateNodes(Draft& draft) {
   if (draft.memory().stop.since) return;
   RestoreNotices(draft);
+  // All are noted before one is planned: those that go together hold nothing for each other.
+  for (const Worker& worker : draft.workers) Note(draft, worker);
   for (const Worker& worker : draft.workers) {
-    if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) continue;
-    const WorkerMemory* known = FindWorkerMemory(draft.memory(), worker.index);
-    if (known == nullptr || known->notice.incarnation != worker.incarnation) {
-      const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
-      if (notice == nullptr) continue;
-      Notice(draft, worker, *notice);
-    }
-    if (!IsLeaving(draft.memory(), worker)) DecideToLeave(draft, worker);
+    NoticeMemory* notice = FindNotice(draft, worker);
+    if (notice == nullptr || notice->leaves || IsLost(worker.presence) || worker.ended) continue;
+    DecideToLeave(draft, worker, *notice);
   }
 }
 
 void KeepNotices(Draft& draft) {
   RestoreNotices(draft);
+  SettleNotices(draft);
   google::protobuf::RepeatedPtrField<v1alpha1::LeavingWorker> kept;
   for (const int index : FirstToLeave(draft)) {
-    const WorkerMemory& known = draft.memory().workers.at(index);
+    const NoticeMemory& notice = draft.memory().workers.at(index).notice;
     v1alpha1::LeavingWorker& leaving = *kept.Add();
     leaving.set_index(index);
-    leaving.set_incarnation(known.notice.incarnation);
-    leaving.set_leave_time(FormatWall(known.notice.leave_wall));
-    leaving.set_checkpoint_step(known.notice.checkpoint);
+    leaving.set_incarnation(notice.incarnation);
+    leaving.set_leave_time(FormatWall(notice.leave_wall));
+    leaving.set_checkpoint_step(notice.checkpoint);
+    leaving.set_deadline(FormatWall(notice.deadline_wall));
+    if (!notice.source.empty()) leaving.set_notice(notice.source.substr(0, kMaxNotice));
+    if (notice.plan) leaving.set_plan(std::string(Name(*notice.plan)));
   }
   if (kept.empty() && draft.view.status.workers().leaving().empty()) return;
   *draft.status().mutable_workers()->mutable_leaving() = std::move(kept);
@@ -221,6 +313,15 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
          MemberIndices(memory.members).count(worker.index) == 0;
 }
 
+void NoteCarried(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  for (const v1alpha1::Member& member : memory.members) {
+    const int index = member.worker().index();
+    if (!IsToLeave(memory, index, member.worker().incarnation())) continue;
+    memory.workers[index].notice.carried_round = memory.id.round;
+  }
+}
+
 std::optional<Break> FindLeaving(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stop.since) return std::nullopt;
@@ -232,6 +333,7 @@ std::optional<Break> FindLeaving(const Draft& draft) {
     if (worker != nullptr && worker->ended) continue;
     const bool moved = worker == nullptr || worker->incarnation != member.worker().incarnation();
     if (!moved && !may_shrink) continue;
+    if (!moved && IsCarried(memory, index)) continue;
     Break found;
     found.reason = Reason::kMembershipChanged;
     found.sentence = absl::StrCat("worker ", index, " leaves its node, which goes away");

@@ -2,46 +2,27 @@
 #define MUSTER_OPERATOR_CORE_SPOT_H_
 
 #include <optional>
-#include <vector>
 
-#include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "operator/core/break.h"
 #include "operator/core/draft.h"
-#include "operator/core/view.h"
 
-// Leaves nodes that are about to be taken away, as their taints announce, before they go.
+// Leaves nodes that are about to be taken away before they go.
 namespace muster::control {
 
-// A taint that announces the end of a node, whichever program sets it.
-struct NoticeTaint {
-  absl::string_view key;
-  absl::string_view value;  // empty: any
-  // The time that is left at least when the taint appears.
-  absl::Duration warning;
-  absl::string_view who;
-};
-
-// Returns all notice taints. Taints that only state the node's kind (a spot price), that it is
-// cordoned, or that it is lost already are not among them: nobody has to leave for the first two,
-// and the last are evictions.
-const std::vector<NoticeTaint>& NoticeTaints();
-
-// Returns the notice with the shortest warning among a node's taints, or null. Nothing new is to be
-// bound to a node that has one, whatever the pod tolerates and the taint's effect is, because it
-// would have to leave again.
-const NoticeTaint* FindNotice(const std::vector<TaintView>& taints);
-
-// Policy: requests a checkpoint for each worker whose node goes away. Once it is written, or half
-// of the warning is over, the worker leaves: the next round goes without it, and its pod is
-// recreated elsewhere. If a round without it would be smaller than workers.min, its pod is
-// recreated at once and the others wait for it. The status keeps the notices, so that a new leader
-// continues with them. While it is not known whether the recorded round is still under way, a
-// worker leaves only at its latest time.
+// Policy: a worker whose node goes away, as notices.h finds it, leaves it in time in the way that
+// ChooseLeavePlan() chooses: once a checkpoint is written, or at its latest time, the next round
+// goes without it, and its pod is recreated elsewhere. If a round without it would be smaller than
+// workers.min, its pod is recreated at once and the others wait for it. A notice that is taken back
+// before that is forgotten; one that comes again with less time replaces the first. While a round
+// is being formed after another failure, a worker that alone holds a part of the state waits for
+// it, up to its latest time. The status keeps the notices, so that a new leader continues with
+// them. While it is not known whether the recorded round is still under way, a worker leaves only
+// at its latest time.
 void EvacuateNodes(Draft& draft);
 
-// One of the last steps: lists in status.workers.leaving the workers in the memory that leave
-// first, at most 256. The next leader takes the latest of their times for all others.
+// One of the last steps: settles the notices (notice_outcome.h), and lists in
+// status.workers.leaving the workers in the memory that leave first, at most 256. The next leader
+// takes the latest of their times for all others.
 void KeepNotices(Draft& draft);
 
 // Returns true if the worker has to leave, and is to be in no new round.
@@ -51,7 +32,12 @@ bool IsLeaving(const RoundMemory& memory, const Worker& worker);
 // made.
 bool MayMoveAway(const Draft& draft, const Worker& worker);
 
-// Returns a Break with reason MembershipChanged if a member of the round under way leaves.
+// Notes the members of the round that was just opened that leave: they are in it only because
+// nobody else has the job's state.
+void NoteCarried(Draft& draft);
+
+// Returns a Break with reason MembershipChanged if a member of the round under way leaves. A round
+// that was opened with such a member is first formed, so that the others get its state.
 std::optional<Break> FindLeaving(const Draft& draft);
 
 }  // namespace muster::control

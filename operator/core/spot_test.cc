@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/spot_fixture.h"
 #include "operator/core/testing/test_world.h"
 
 namespace muster::control {
@@ -14,54 +15,8 @@ using ::testing::IsEmpty;
 
 constexpr char kSpotItn[] = "aws-node-termination-handler/spot-itn";
 
-TestWorld ActiveWorld(int count, int min) {
-  TestWorld world(count);
-  world.view.spec.mutable_workers()->set_min(min);
-  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
-  world.MakeActive();
-  return world;
-}
-
 void Taint(TestWorld& world, int index, const std::string& key, const std::string& value = "") {
   world.view.pods[index].node_taints.push_back({key, value, "NoSchedule"});
-}
-
-void Write(TestWorld& world, int64_t step) {
-  v1alpha1::CheckpointReport report;
-  report.mutable_version()->set_step(step);
-  report.set_uri("/checkpoints/step");
-  world.view.checkpoint.written = report;
-}
-
-TEST(SpotTest, TheListHasEveryNoticeAndNothingElse) {
-  auto is_notice = [](const std::string& key, const std::string& value) {
-    return FindNotice({{key, value, "NoSchedule"}}) != nullptr;
-  };
-  for (const char* key : {kSpotItn, "aws-node-termination-handler/scheduled-maintenance",
-                          "aws-node-termination-handler/asg-lifecycle-termination",
-                          "aws-node-termination-handler/rebalance-recommendation",
-                          "cloud.google.com/impending-node-termination",
-                          "remediator.kubernetes.azure.com/unschedulable", "karpenter.sh/disrupted",
-                          "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
-                          "node.kubernetes.io/out-of-service"}) {
-    EXPECT_TRUE(is_notice(key, "")) << key;
-    EXPECT_TRUE(is_notice(key, "1700000000")) << key;
-  }
-  EXPECT_TRUE(is_notice("karpenter.sh/disruption", "disrupting"));
-  EXPECT_FALSE(is_notice("karpenter.sh/disruption", "candidate"));
-  for (const char* key :
-       {"kubernetes.azure.com/scalesetpriority", "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "nvidia.com/gpu"}) {
-    EXPECT_FALSE(is_notice(key, "spot")) << key;
-  }
-  EXPECT_EQ(NoticeTaints().size(), 11u) << "a new one needs a line above";
-}
-
-TEST(SpotTest, TheShortestWarningCounts) {
-  const NoticeTaint* notice = FindNotice({{"DeletionCandidateOfClusterAutoscaler", "", ""},
-                                          {"cloud.google.com/impending-node-termination", "", ""}});
-  ASSERT_NE(notice, nullptr);
-  EXPECT_EQ(notice->warning, absl::Seconds(30));
 }
 
 TEST(SpotTest, ACheckpointIsRequestedThenTheNextRoundGoesWithoutTheWorker) {
@@ -101,16 +56,6 @@ TEST(SpotTest, WithoutACheckpointInTimeItLeavesAtHalfTheWarning) {
   EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
   world.Advance(absl::Seconds(1));
   EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1");
-}
-
-// Makes the next leader take over; its agents attach at once and still step.
-void ChangeLeaders(TestWorld& world) {
-  for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
-  world.memory = RoundMemory{};
-  ++world.view.leader_term;
-  world.view.leading_since = world.view.now;
-  world.view.checkpoint.written.reset();
-  for (AgentView& agent : world.view.agents) ++agent.session;
 }
 
 // A new leader must neither start the notice over nor leave at once without a checkpoint.
@@ -218,9 +163,11 @@ TEST(SpotTest, TheEventNamesNodeTaintAndTime) {
   Taint(world, 0, kSpotItn);
   const Plan plan = world.Decide();
   ASSERT_EQ(plan.events.size(), 1u);
-  EXPECT_EQ(plan.events[0].message,
-            "node node of worker 0 goes away (aws-node-termination-handler/spot-itn, AWS takes a "
-            "spot node): leaving within 2m");
+  EXPECT_EQ(
+      plan.events[0].message,
+      "node node of worker 0 goes away in 2m (aws-node-termination-handler/spot-itn, AWS takes "
+      "a spot node): a checkpoint is saved before it leaves, because no checkpoint has been "
+      "timed yet, so it gets half of the 2m that are left");
 }
 
 // The status of a job must not grow with the thousands of workers that leave at once.

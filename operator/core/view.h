@@ -68,6 +68,19 @@ struct TaintView {
   bool operator==(const TaintView&) const = default;
 };
 
+// The labels of a node with the notice that its agent reports from the machine's cloud.
+inline constexpr char kNoticeLabel[] = "muster.dev/notice";
+inline constexpr char kNoticeWhoLabel[] = "muster.dev/notice.who";
+inline constexpr char kNoticeDeadlineLabel[] = "muster.dev/notice.deadline";
+
+// That notice.
+struct NodeNotice {
+  std::string kind;                    // Reclaim, Rebalance or Maintenance
+  std::string who;                     // "AWS"
+  std::optional<absl::Time> deadline;  // wall, in whole seconds; absent if the cloud names none
+  bool operator==(const NodeNotice&) const = default;
+};
+
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 // A pod owned by the job (by owner reference), of any incarnation.
@@ -94,6 +107,7 @@ struct PodView {
   std::vector<ConditionView> conditions;
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
+  std::optional<NodeNotice> node_notice;       // of its node
 };
 
 // Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores

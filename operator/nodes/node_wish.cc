@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "operator/core/view.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {
@@ -165,6 +166,10 @@ NodeWish WishOf(const NodeReport& report) {
       number(std::count_if(ports.begin(), ports.end(), [](const InfinibandPort& port) {
         return port.link_layer() == kInfiniband;
       }));
+  const v1alpha1::NodeNotice& notice = report.notice();
+  wish.labels[kNoticeLabel] = text(notice.kind());
+  wish.labels[kNoticeWhoLabel] = text(notice.who());
+  wish.labels[kNoticeDeadlineLabel] = number(notice.deadline_unix_ms() / 1000);
   wish.hardware = HardwareOf(report);
   wish.health = HealthByReport(report);
   wish.unknown_reason = "NoGpuSeen";
@@ -175,6 +180,10 @@ NodeWish WishOf(const NodeReport& report) {
 
 NodeWish WishOfSilence(absl::Duration silence) {
   NodeWish wish;
+  // A machine that was taken away is gone by now, and one that came back under its name is open.
+  for (const char* label : {kNoticeLabel, kNoticeWhoLabel, kNoticeDeadlineLabel}) {
+    wish.labels[label] = std::nullopt;
+  }
   wish.unknown_reason = "NodeAgentSilent";
   wish.unknown_message =
       absl::StrCat("the node agent has said nothing for ", absl::FormatDuration(silence));

@@ -12,7 +12,8 @@
 namespace muster::control {
 
 // The labels of a Node that this operator writes. A label that a report gives no value for is
-// removed. docs/node-agent.md lists them with their meaning.
+// removed. docs/node-agent.md lists them with their meaning; operator/core/view.h has those of a
+// notice.
 inline constexpr char kGpuProductLabel[] = "muster.dev/gpu.product";
 inline constexpr char kGpuCountLabel[] = "muster.dev/gpu.count";
 inline constexpr char kGpuMemoryLabel[] = "muster.dev/gpu.memory-mib";
@@ -46,7 +47,8 @@ struct NodeWish {
 // All functions are pure.
 
 NodeWish WishOf(const v1alpha1::NodeReport& report);
-// The wish when the agent of a node has said nothing for `silence`: labels and annotation stay.
+// The wish when the agent of a node has said nothing for `silence`: a notice is taken back, other
+// labels and the annotation stay.
 NodeWish WishOfSilence(absl::Duration silence);
 
 // Returns the condition that a node should have that has it now or not.

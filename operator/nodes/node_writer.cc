@@ -1,6 +1,8 @@
 #include "operator/nodes/node_writer.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/logging.h"
 #include "base/status_macros.h"
@@ -53,37 +55,51 @@ absl::Status NodeWriter::Write(const std::string& node, const NodeWish& wish, in
   return absl::OkStatus();
 }
 
+bool NodeWriter::Look(const NodeCache::Object& node, const NodeNews* told, absl::Time now,
+                      int& writes) {
+  const bool reported = told != nullptr && told->report != nullptr;
+  if (!reported && FindHealth(*node) == nullptr && !node->notice) return false;
+  const absl::Time heard = reported ? told->last_heard : leading_since_;
+  const bool silent = now - heard >= kSilence;
+  if (!reported && !silent) return false;
+  const int64_t version = reported ? told->version : 0;
+  Visit& visit = visits_[node->name];
+  visit.run = run_;
+  const bool same = visit.version == version && visit.silent == silent;
+  if (same && (now < visit.again || visit.seen == node)) return false;
+  const NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->report);
+  if (same && !visit.failed && Shows(*node, wish)) {
+    visit.seen = node;
+    return false;
+  }
+  const absl::Status status = Write(node->name, wish, writes);
+  visit = {version, silent, !status.ok(), nullptr, run_, now + kRetry};
+  // Another writer of the node was faster, or the node is gone: nothing to tell.
+  if (status.ok() || absl::IsAborted(status) || absl::IsNotFound(status)) return true;
+  MUSTER_LOG_LIMITED(WARN, node->name, "node not labelled", {"node", node->name},
+                     {"error", status});
+  return true;
+}
+
 int NodeWriter::RunOnce() {
   const absl::Time now = clock_.Monotonic();
   const std::map<std::string, NodeNews> news = board_.Nodes();
-  int looked_at = 0;
   int writes = 0;
   ++run_;
+  std::vector<std::pair<NodeCache::Object, const NodeNews*>> others;
   for (const NodeCache::Object& node : nodes_.List()) {
-    if (looked_at == kNodesPerRun) return writes;
-    const auto told = news.find(node->name);
-    const bool reported = told != news.end() && told->second.report != nullptr;
-    if (!reported && FindHealth(*node) == nullptr) continue;
-    const absl::Time heard = reported ? told->second.last_heard : leading_since_;
-    const bool silent = now - heard >= kSilence;
-    if (!reported && !silent) continue;
-    const int64_t version = reported ? told->second.version : 0;
-    Visit& visit = visits_[node->name];
-    visit.run = run_;
-    const bool same = visit.version == version && visit.silent == silent;
-    if (same && (now < visit.again || visit.seen == node)) continue;
-    const NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->second.report);
-    if (same && !visit.failed && Shows(*node, wish)) {
-      visit.seen = node;
-      continue;
+    const auto found = news.find(node->name);
+    const NodeNews* told = found == news.end() ? nullptr : &found->second;
+    if (told != nullptr && told->report != nullptr && told->report->has_notice()) {
+      Look(node, told, now, writes);
+    } else {
+      others.emplace_back(node, told);
     }
-    ++looked_at;
-    const absl::Status status = Write(node->name, wish, writes);
-    visit = {version, silent, !status.ok(), nullptr, run_, now + kRetry};
-    // Another writer of the node was faster, or the node is gone: nothing to tell.
-    if (status.ok() || absl::IsAborted(status) || absl::IsNotFound(status)) continue;
-    MUSTER_LOG_LIMITED(WARN, node->name, "node not labelled", {"node", node->name},
-                       {"error", status});
+  }
+  int looked_at = 0;
+  for (const auto& [node, told] : others) {
+    if (looked_at == kNodesPerRun) return writes;
+    looked_at += Look(node, told, now, writes);
   }
   std::erase_if(visits_, [&](const auto& visit) { return visit.second.run != run_; });
   return writes;

@@ -23,7 +23,7 @@ class NodeWriter {
   // An agent that is silent for this long, five heartbeats, is taken for gone.
   static constexpr absl::Duration kSilence = absl::Minutes(5);
   // The most nodes that one run reads from the server, so that a new leader of a large cluster goes
-  // on with its other work.
+  // on with its other work. Nodes with a notice come first and beyond it.
   static constexpr int kNodesPerRun = 50;
   // The delay before a node is read again, unless its report changes.
   static constexpr absl::Duration kRetry = absl::Seconds(30);
@@ -45,6 +45,8 @@ class NodeWriter {
     int64_t run = 0;
     absl::Time again = absl::InfinitePast();  // not before
   };
+  // Visits a node that is due. Returns true if it was read from the server.
+  bool Look(const NodeCache::Object& node, const NodeNews* told, absl::Time now, int& writes);
   // Returns OK if the Node says what it should; adds its writes to `writes`.
   absl::Status Write(const std::string& node, const NodeWish& wish, int& writes);
 

@@ -52,6 +52,14 @@ class NodeWriterTest : public testing::Test {
     if (!fault.empty()) gpu.add_faults()->set_reason(fault);
     board_.Receive(id_, message);
   }
+  void Announce(int64_t deadline_unix) {
+    v1alpha1::AgentMessage message;
+    auto& notice = *message.mutable_node_report()->mutable_notice();
+    notice.set_kind("Reclaim");
+    notice.set_who("AWS");
+    notice.set_deadline_unix_ms(deadline_unix * 1000 + 999);
+    board_.Receive(id_, message);
+  }
   std::string Health() {
     const Json node = Node();
     for (const Json& condition : node["status"]["conditions"]) {
@@ -160,6 +168,56 @@ TEST_F(NodeWriterTest, ReportsAboutUnknownNodesAreNotWritten) {
   id_ = *board_.Attach(hello, std::make_shared<SilentStream>());
   Report();
   EXPECT_EQ(writer_->RunOnce(), 0);
+}
+
+TEST_F(NodeWriterTest, ANoticeBecomesLabelsAndIsTakenBackWithTheReport) {
+  Attach();
+  Announce(1'764'058'920);
+  EXPECT_EQ(writer_->RunOnce(), 1);
+  Look();
+  EXPECT_EQ(nodes_.Get({"", "a"})->notice,
+            (NodeNotice{"Reclaim", "AWS", absl::FromUnixSeconds(1'764'058'920)}));
+  EXPECT_EQ(writer_->RunOnce(), 0);
+  Report();
+  writer_->RunOnce();
+  Look();
+  EXPECT_EQ(nodes_.Get({"", "a"})->notice, std::nullopt);
+}
+
+TEST_F(NodeWriterTest, ASilentAgentsNoticeIsTakenBackEvenByALeaderThatNeverHeardOfIt) {
+  Attach();
+  Announce(1'764'058'920);
+  writer_->RunOnce();
+  Look();
+  board_.SetStandby("");
+  board_.SetLeader();
+  writer_->Lead();
+  EXPECT_EQ(writer_->RunOnce(), 0);
+  clock_.Advance(NodeWriter::kSilence);
+  EXPECT_EQ(writer_->RunOnce(), 1);
+  Look();
+  EXPECT_EQ(nodes_.Get({"", "a"})->notice, std::nullopt);
+}
+
+TEST_F(NodeWriterTest, ANoticeIsWrittenBeforeAllThatCanWait) {
+  for (int i = 0; i < 2 * NodeWriter::kNodesPerRun; ++i) {
+    const std::string name = "a" + std::to_string(i);
+    ASSERT_TRUE(api_->Create(kube::kNodes, kube::NewObject(kube::kNodes, {"", name})).ok());
+    nodes_.Upsert(*api_->Get(kube::kNodes, {"", name}), ++version_);
+    v1alpha1::NodeHello hello;
+    hello.set_node(name);
+    id_ = *board_.Attach(hello, std::make_shared<SilentStream>());
+    Report();
+  }
+  const std::string last = "z";
+  ASSERT_TRUE(api_->Create(kube::kNodes, kube::NewObject(kube::kNodes, {"", last})).ok());
+  nodes_.Upsert(*api_->Get(kube::kNodes, {"", last}), ++version_);
+  v1alpha1::NodeHello hello;
+  hello.set_node(last);
+  id_ = *board_.Attach(hello, std::make_shared<SilentStream>());
+  Announce(1'764'058'920);
+  writer_->RunOnce();
+  EXPECT_EQ(kube::LabelOf(*api_->Get(kube::kNodes, {"", last}), kNoticeLabel), "Reclaim");
 }
 
 }  // namespace

@@ -58,6 +58,19 @@ std::vector<ConditionView> ReadConditions(const Json& object) {
   return conditions;
 }
 
+// A deadline that is no number is none.
+std::optional<NodeNotice> NoticeOf(const LabelMap& labels) {
+  const std::string_view kind = labels.Value(kNoticeLabel);
+  if (kind.empty()) return std::nullopt;
+  NodeNotice notice{std::string(kind), std::string(labels.Value(kNoticeWhoLabel)), std::nullopt};
+  const std::string_view deadline = labels.Value(kNoticeDeadlineLabel);
+  int64_t seconds = 0;
+  if (absl::SimpleAtoi(absl::string_view(deadline.data(), deadline.size()), &seconds)) {
+    notice.deadline = absl::FromUnixSeconds(seconds);
+  }
+  return notice;
+}
+
 std::vector<TaintView> ReadTaints(const Json& node) {
   std::vector<TaintView> taints;
   const Json* list = kube::Find(node, {"spec", "taints"});
@@ -222,6 +235,7 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
   node.scheduling = std::make_shared<const SchedulingNode>(std::move(scheduling));
   node.conditions = ReadConditions(json);
   node.taints = ReadTaints(json);
+  node.notice = NoticeOf(node.scheduling->labels);
   return node;
 }
 

@@ -47,6 +47,7 @@ struct NodeRecord {
   bool schedulable = true;  // Ready, not cordoned, and not faulty
   std::vector<ConditionView> conditions;
   std::vector<TaintView> taints;
+  std::optional<NodeNotice> notice;
 
  private:
   static const std::shared_ptr<const SchedulingNode>& NoNode();

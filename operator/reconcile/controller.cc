@@ -155,6 +155,7 @@ void Controller::NoteNode(PodView& pod) const {
   if (node != nullptr) {
     pod.node_conditions = node->conditions;
     pod.node_taints = node->taints;
+    pod.node_notice = node->notice;
   } else {
     pod.node_conditions = {{"Ready", "Unknown", kNodeDeleted}};
   }

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "agent/notices/fake_metadata.h"
 #include "agent/worker/coordinator_client.h"
 #include "base/clock.h"
 #include "base/files.h"
@@ -34,6 +35,7 @@
 #include "operator/app/operator_app.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/coordinator/refusals.h"
+#include "operator/core/view.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -103,7 +105,7 @@ class NodeAgentTest : public testing::Test {
     std::ofstream(full.string() + ".new") << text;
     fs::rename(full.string() + ".new", full);
   }
-  void StartAgent() {
+  void StartAgent(const std::vector<std::string>& flags = {"--notices=off"}) {
     const std::string root = fs::current_path().string();
     ProcessSpec spec;
     spec.argv = {root + "/agent/muster-node-agent",
@@ -118,6 +120,7 @@ class NodeAgentTest : public testing::Test {
                  "--state-dir=" + folder_ + "/state",
                  "--metrics=127.0.0.1:" + port_,
                  "--period=1s"};
+    spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
     spec.env = {"PATH=/usr/bin:/bin", "FAKE_NVML=" + folder_ + "/nvml"};
     agent_ = *ProcessLauncher::Real().Launch(spec);
   }
@@ -207,6 +210,25 @@ TEST_F(NodeAgentTest, AFatalErrorStaysOverARestartOfTheAgent) {
   StartAgent();
   ASSERT_TRUE(Eventually([&] { return Label("muster.dev/gpu.count") == "2"; }));
   EXPECT_THAT(Health(), HasSubstr("False FatalXid"));
+}
+
+TEST_F(NodeAgentTest, ANoticeOfTheCloudReachesTheNode) {
+  agent::FakeAws aws;
+  StartAgent({"--notices-address=" + aws.base()});
+  ASSERT_TRUE(Eventually([&] { return absl::StartsWith(Health(), "True"); })) << Health();
+  EXPECT_EQ(Label(kNoticeLabel), "");
+  aws.Rebalance(true);
+  ASSERT_TRUE(Eventually([&] { return Label(kNoticeLabel) == "Rebalance"; }));
+  EXPECT_EQ(Label(kNoticeDeadlineLabel), "");
+  aws.Action(R"({"action": "terminate", "time": "2027-01-15T08:02:00Z"})");
+  ASSERT_TRUE(Eventually([&] { return Label(kNoticeLabel) == "Reclaim"; }));
+  EXPECT_EQ(Label(kNoticeWhoLabel), "AWS");
+  EXPECT_EQ(Label(kNoticeDeadlineLabel), "1800000120");
+  aws.ExpireTokens();
+  aws.Action("");
+  aws.Rebalance(false);
+  ASSERT_TRUE(Eventually([&] { return Label(kNoticeLabel).empty(); }));
+  EXPECT_EQ(Label(kNoticeWhoLabel), "");
 }
 
 TEST_F(NodeAgentTest, AnAgentReportsAboutItsOwnNodeAlone) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/core/spot.h"
+#include "operator/core/notices.h"
 #include "operator/placement/cluster/tree_amounts.h"
 
 namespace muster::control {
@@ -11,7 +11,7 @@ namespace {
 
 // Nothing new is placed on a node that is about to be reclaimed.
 bool IsOpen(const NodeRecord& node) {
-  return node.schedulable && FindNotice(node.taints) == nullptr;
+  return node.schedulable && !FindAnnouncement(node.taints, node.notice, absl::InfinitePast());
 }
 
 bool IsMember(const PodRecord& pod) {

@@ -1,7 +1,7 @@
 #include "operator/scheduler/cluster/node_health.h"
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/spot.h"
+#include "operator/core/notices.h"
 
 namespace muster::control {
 namespace {
@@ -36,15 +36,15 @@ std::vector<NodeUnavailability> UnavailabilitiesOf(const NodeRecord& node) {
     troubles.push_back(
         {FilterReason::kNodeFaulty, absl::StrCat("faulty: ", said.complaint->sentence)});
   }
-  const NoticeTaint* notice = FindNotice(node.taints);
-  if (notice != nullptr) {
-    troubles.push_back({FilterReason::kNodeLeaving, absl::StrCat("about to go: ", notice->who)});
+  // The words do not depend on the time.
+  if (const auto found = FindAnnouncement(node.taints, node.notice, absl::InfinitePast())) {
+    troubles.push_back({FilterReason::kNodeLeaving, absl::StrCat("about to go: ", found->who)});
   }
   if (!said.ready) troubles.push_back({FilterReason::kNodeNotReady, WhyNotReady(node)});
   if (said.unschedulable) troubles.push_back({FilterReason::kNodeUnschedulable, "cordoned"});
   for (const TaintView& taint : node.taints) {
     const bool keeps_off = taint.effect == "NoSchedule" || taint.effect == "NoExecute";
-    if (!keeps_off || IsEcho(taint) || FindNotice({taint}) != nullptr) continue;
+    if (!keeps_off || IsEcho(taint) || FindNoticeTaint({taint}) != nullptr) continue;
     troubles.push_back({FilterReason::kTaint, absl::StrCat("taint ", Text(taint))});
   }
   return troubles;

@@ -49,5 +49,18 @@ TEST(NodeHealthTest, ACauseThatKubernetesGivesTwiceIsReportedOnce) {
                           NodeUnavailability{FilterReason::kNodeUnschedulable, "cordoned"}));
 }
 
+TEST(NodeHealthTest, ANoticeOfTheNodesAgentClosesIt) {
+  const Json node = {{"metadata",
+                      {{"name", "n"},
+                       {"labels",
+                        {{kNoticeLabel, "Reclaim"},
+                         {kNoticeWhoLabel, "Google"},
+                         {kNoticeDeadlineLabel, "no number"}}}}},
+                     {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+  EXPECT_THAT(UnavailabilitiesOf(ParseNodeRecord(node).value()),
+              ElementsAre(NodeUnavailability{FilterReason::kNodeLeaving,
+                                             "about to go: Google takes the node"}));
+}
+
 }  // namespace
 }  // namespace muster::control

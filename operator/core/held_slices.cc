@@ -1,0 +1,38 @@
+#include "operator/core/held_slices.h"
+
+#include <utility>
+#include <vector>
+
+#include "operator/core/slice_span.h"
+#include "planner/layout.h"
+
+namespace muster::control {
+
+using v1alpha1::Member;
+
+int ShardsOfRound(const Draft& draft) {
+  const std::vector<Member>& members = draft.plan.memory.members;
+  if (members.empty()) return 1;
+  const Member& last = members.back();
+  return planner::LayOutRanks(draft.spec().trainer().parallelism(),
+                              last.first_rank() + last.ranks())
+      .shard();
+}
+
+bool HoldEverySlice(const Draft& draft, absl::FunctionRef<bool(const Member&)> stays) {
+  if (!draft.spec().has_trainer()) return false;
+  const int shards = ShardsOfRound(draft);
+  std::vector<SliceSpan> staying;
+  for (const Member& member : draft.plan.memory.members) {
+    if (!stays(member)) continue;
+    for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
+      v1alpha1::StateSlice slice;
+      slice.set_shard(rank % shards);
+      slice.set_shards(shards);
+      staying.push_back(SpanOf(slice));
+    }
+  }
+  return !FirstGap(std::move(staying)).has_value();
+}
+
+}  // namespace muster::control

@@ -1,0 +1,50 @@
+#ifndef MUSTER_OPERATOR_CORE_NOTICES_H_
+#define MUSTER_OPERATOR_CORE_NOTICES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "operator/core/view.h"
+
+// The ways in which it is announced that a node is about to be taken away. Pure.
+namespace muster::control {
+
+// A taint that announces the end of a node, whichever program sets it.
+struct NoticeTaint {
+  absl::string_view key;
+  absl::string_view value;  // empty: any
+  // The time that is left at least when the taint appears.
+  absl::Duration warning;
+  absl::string_view who;
+};
+
+// Returns all notice taints. Taints that only state the node's kind (a spot price), that it is
+// cordoned, or that it is lost already are not among them: nobody has to leave for the first two,
+// and the last are evictions.
+const std::vector<NoticeTaint>& NoticeTaints();
+
+// Returns the notice with the shortest warning among a node's taints, or null.
+const NoticeTaint* FindNoticeTaint(const std::vector<TaintView>& taints);
+
+// An announcement that a node goes away.
+struct Announcement {
+  std::string source;  // the taint's key, or the label with its value
+  std::string who;     // "AWS takes a spot node"
+  // The time until the node goes: by the announced deadline, or else at least. Negative if the
+  // deadline has passed.
+  absl::Duration left;
+};
+
+// Returns the announcement, by taint or by the node's agent, that leaves the least time; nullopt if
+// there is none. Nothing new is to be bound to a node that has one, whatever the pod tolerates and
+// the taint's effect is, because it would have to leave again. `wall` is the time now.
+std::optional<Announcement> FindAnnouncement(const std::vector<TaintView>& taints,
+                                             const std::optional<NodeNotice>& notice,
+                                             absl::Time wall);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_NOTICES_H_

@@ -15,7 +15,7 @@ namespace {
 
 const Notice kPreempted{kReclaim, "Google", absl::FromUnixSeconds(1'764'058'800), "preempted"};
 
-// What a source answers now, and how often it was asked. Thread-safe.
+// The answer of a source now, and how often it was asked. Thread-safe.
 class Script {
  public:
   void Answer(absl::StatusOr<std::optional<Notice>> answer) {

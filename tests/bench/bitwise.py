@@ -3,29 +3,13 @@
 Compares, exactly, the loss and gradient norm of every step and every tensor of the last checkpoint (parameters
 and optimizer state, which each number of ranks spreads over files in its own way).
 """
-import hashlib
-import json
 import pathlib
-import struct
 import sys
 import tempfile
 
 import local
 
 STEPS = 50
-
-
-def tensors(checkpoint):
-    """Name -> type, shape and digest of the bytes, over all files of a checkpoint."""
-    found = {}
-    for path in sorted(checkpoint.glob("*.safetensors")):
-        data = path.read_bytes()
-        length = struct.unpack("<Q", data[:8])[0]
-        for name, entry in json.loads(data[8 : 8 + length]).items():
-            if name != "__metadata__":
-                begin, end = (8 + length + offset for offset in entry["data_offsets"])
-                found[name] = (entry["dtype"], tuple(entry["shape"]), hashlib.sha256(data[begin:end]).hexdigest())
-    return found
 
 
 def train(bin_dir, ranks):
@@ -35,9 +19,8 @@ def train(bin_dir, ranks):
         )
         if run.process.wait(timeout=300) != 0:
             sys.exit(f"{ranks} ranks: muster run failed:\n{(run.folder / 'out.log').read_text()}")
-        rows = [json.loads(line) for line in (run.folder / "state/bench/steps.jsonl").read_text().splitlines() if line]
-        steps = {row["step"]: (row["loss"], row["gradientNorm"]) for row in rows}
-        return steps, tensors(pathlib.Path(folder) / f"muster/checkpoints/step-{STEPS:09}")
+        steps = {row["step"]: (row["loss"], row["gradientNorm"]) for row in run.rows()}
+        return steps, local.tensors(pathlib.Path(folder) / f"muster/checkpoints/step-{STEPS:09}")
 
 
 def main():

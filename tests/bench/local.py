@@ -1,9 +1,11 @@
-"""Shared by the start, recovery and bitwise benchmarks: `muster run` in a folder of its own, and torchrun."""
+"""Shared by the start, recovery and bitwise benchmarks and the soak: `muster run` in a folder of its own, and torchrun."""
 import calendar
+import hashlib
 import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import time
@@ -15,14 +17,14 @@ apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: bench}}
 spec:
-  workers: {{count: {count}, ranks: 1, min: 1}}
+  workers: {{count: {count}, ranks: 1, min: 1, max: {most}}}
   trainer:
     model: {{preset: gpt2-nano, dropout: {dropout}}}
     data: {{uri: {folder}/text.txt, format: Text, tokenizer: {{kind: Byte}}}}
     train: {{steps: {steps}, globalBatch: 8, microBatch: {micro}, sequence: 64, deterministic: {deterministic}}}
     optimizer: {{learningRate: 3.0e-4, warmupSteps: 10}}
-  checkpoint: {{uri: {folder}/checkpoints, interval: {{mode: Steps, steps: {every}}}}}
-  failurePolicy: {{maxFailures: 100, window: 1h, onRankFailure: {policy}}}
+  checkpoint: {{uri: {folder}/checkpoints, interval: {{mode: Steps, steps: {every}}}{copies}}}
+  failurePolicy: {{maxFailures: 100, window: {window}, onRankFailure: {policy}}}
   elastic: {{rankDeadline: 2s, stepDeadline: 20s}}
 """
 
@@ -44,45 +46,84 @@ def wait_for_step(name, run, output, step, timeout):
     sys.exit(f"{name} did not reach step {step}:\n{output.read_text()}")
 
 
+def tensors(checkpoint):
+    """Name -> type, shape and digest of the bytes, over all files of a checkpoint."""
+    found = {}
+    for path in sorted(checkpoint.glob("*.safetensors")):
+        data = path.read_bytes()
+        length = struct.unpack("<Q", data[:8])[0]
+        for name, entry in json.loads(data[8 : 8 + length]).items():
+            if name != "__metadata__":
+                begin, end = (8 + length + offset for offset in entry["data_offsets"])
+                found[name] = (entry["dtype"], tuple(entry["shape"]), hashlib.sha256(data[begin:end]).hexdigest())
+    return found
+
+
 class Muster:
     """One `muster run` of the nano model, on two ranks unless told otherwise."""
 
     def __init__(self, bin_dir, folder, steps, policy="RestartRank", **changes):
+        self.bin_dir = bin_dir
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         words = "the gang of ranks meets again and goes on from where it was ".split()
         (self.folder / "text.txt").write_text(" ".join(words[(i * i) % len(words)] for i in range(40000)))
-        values = dict(every=100000, count=2, micro=4, dropout=0, deterministic="false")
-        values.update(changes, folder=folder, steps=steps, policy=policy)
-        (self.folder / "job.yaml").write_text(MANIFEST.format(**values))
-        self.log = open(self.folder / "out.log", "w")
+        self.values = dict(every=100000, count=2, micro=4, dropout=0, deterministic="false", window="1h", copies="")
+        self.values.update(changes, folder=folder, steps=steps, policy=policy)
+        self.log = open(self.folder / "out.log", "a")
+        self.start()
+
+    def start(self, **changes):
+        """Starts `muster run`, perhaps once more, with these changes to the manifest."""
+        self.values.update(changes)
+        most = max(self.values["count"], self.values.get("most", 0))
+        (self.folder / "job.yaml").write_text(MANIFEST.format(**dict(self.values, most=most)))
         self.submitted = time.time()
         self.process = subprocess.Popen(
-            [f"{bin_dir}/cli/muster", "run", str(self.folder / "job.yaml"), "--state-dir", str(self.folder / "state")],
+            [f"{self.bin_dir}/cli/muster", "run", str(self.folder / "job.yaml"), "--state-dir", str(self.folder / "state")],
             stdout=self.log, stderr=self.log, env=environment(),
         )
 
-    def steps(self):
-        """Steps seen so far: [(step, attempt, wall clock at its end)]."""
+    def rows(self):
+        """Reports of steps seen so far, in their order."""
         path = self.folder / "state/bench/steps.jsonl"
         out = []
         for line in path.read_text().splitlines() if path.exists() else []:
             try:
-                step = json.loads(line)
-            except ValueError:
+                out.append(json.loads(line))
+            except ValueError:  # a line that is being written, or that a kill cut off
                 continue
-            out.append((step["step"], step["attempt"], step["finishedAtMicros"] / 1e6))
         return out
+
+    def steps(self):
+        """Steps seen so far: [(step, attempt, wall clock at its end)]."""
+        return [(row["step"], row["attempt"], row["finishedAtMicros"] / 1e6) for row in self.rows()]
 
     def wait_for_step(self, step, timeout=60):
         return wait_for_step("muster run", self, self.folder / "out.log", step, timeout)
 
-    def trainers(self):
+    def agents(self):
+        """Pids of the agents that run."""
         found = []
-        for pod in sorted((self.folder / "state/bench/pods").iterdir()):
-            agent = json.loads((pod / "process.json").read_text())["pid"]
+        for record in sorted((self.folder / "state/bench/pods").glob("*/process.json")):
+            try:
+                agent = json.loads(record.read_text())
+                stat = pathlib.Path(f"/proc/{agent['pid']}/stat").read_text()
+            except (OSError, ValueError):
+                continue
+            if int(stat.rsplit(")", 1)[1].split()[19]) == agent["startTime"]:  # else the pid is another program's by now
+                found.append(agent["pid"])
+        return found
+
+    def trainers(self):
+        """Pids of the trainers that run, in the order of their agents."""
+        found = []
+        for agent in self.agents():
             for thread in pathlib.Path(f"/proc/{agent}/task").glob("*/children"):
-                found += [int(p) for p in thread.read_text().split()]
+                try:
+                    found += [int(pid) for pid in thread.read_text().split()]
+                except OSError:  # the thread has ended
+                    continue
         return found
 
     def logged(self, log, message):

@@ -20,7 +20,7 @@ import local
 
 EVERY = 15.0  # seconds from one fault to the next
 # The part of its time that a job under such faults is expected to train, and seldom reaches.
-SHARE = 0.5
+SHARE = 0.8
 SETTINGS = dict(micro=1, most=6, dropout=0.1, deterministic="true", every=200, window="5m",
                 copies=", memory: {everySteps: 10, size: 256Mi}")
 

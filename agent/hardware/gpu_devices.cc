@@ -4,37 +4,23 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
+#include "absl/status/statusor.h"
 #include "agent/hardware/machine_reader.h"
 #include "agent/hardware/nvml_library.h"
+#include "agent/hardware/nvml_queries.h"
 
 namespace muster::agent {
 namespace {
 
 using nvml::kSuccess;
 
-// No machine has more GPUs, and no GPU more MIG devices; a driver that says so is not believed.
-constexpr uint32_t kMost = 256;
+// No GPU has more; a driver that says so is not believed.
+constexpr uint32_t kMostMigDevices = 256;
 // Distances, see GpuDevices.
 constexpr int kSameGpu = 0;
 constexpr int kOverNvlink = 1;
 constexpr int kSameBoard = 2;
 constexpr int kUnknown = kSameBoard + nvml::kLevelSystem / nvml::kLevelStep;
-
-std::string UuidOf(const NvmlLibrary& driver, nvml::Device device) {
-  char uuid[96] = "";
-  return driver.device_uuid(device, uuid, sizeof(uuid)) == kSuccess ? uuid : "";
-}
-
-// Turns NVML's "00000000:1B:00.0" into sysfs' "0000:1b:00.0".
-std::string PciAddressOf(const NvmlLibrary& driver, nvml::Device device) {
-  nvml::PciInfo info{};
-  if (driver.pci_info(device, &info) != kSuccess) return "";
-  info.bus_id[sizeof(info.bus_id) - 1] = '\0';
-  const std::string address = absl::AsciiStrToLower(info.bus_id);
-  return address.find(':') == 8 ? address.substr(4) : address;
-}
 
 // Returns what CUDA computes on of a GPU: its MIG devices if it is divided, else itself.
 std::vector<nvml::Device> PartsOf(const NvmlLibrary& driver, nvml::Device gpu) {
@@ -49,7 +35,7 @@ std::vector<nvml::Device> PartsOf(const NvmlLibrary& driver, nvml::Device gpu) {
       driver.most_mig_devices(gpu, &most) != kSuccess) {
     return parts;
   }
-  for (uint32_t i = 0; i < std::min(most, kMost); ++i) {
+  for (uint32_t i = 0; i < std::min(most, kMostMigDevices); ++i) {
     nvml::Device part = nullptr;
     if (driver.mig_device(gpu, i, &part) == kSuccess) parts.push_back(part);
   }
@@ -73,12 +59,11 @@ int DistanceOf(const NvmlLibrary& driver, nvml::Device a, nvml::Device b) {
 // Adds the devices of one GPU.
 void AddDevices(const NvmlLibrary& driver, int index, nvml::Device gpu, const SysfsTree& sys,
                 std::vector<GpuDevice>& devices) {
-  GpuDevice device{.gpu = index, .pci_address = PciAddressOf(driver, gpu)};
-  char name[96] = "";
-  if (driver.device_name(gpu, name, sizeof(name)) == kSuccess) device.product = name;
+  GpuDevice device{.gpu = index, .pci_address = PciAddressOf(driver, gpu).value_or("")};
+  device.product = ProductOf(driver, gpu).value_or("");
   if (IsPciAddress(device.pci_address)) device.numa_node = NumaNodeOfPci(sys, device.pci_address);
   for (nvml::Device part : PartsOf(driver, gpu)) {
-    device.uuid = UuidOf(driver, part);
+    device.uuid = UuidOf(driver, part).value_or("");
     if (!device.uuid.empty()) devices.push_back(device);
   }
 }
@@ -92,19 +77,14 @@ GpuDevices ReadGpuDevices(const std::string& nvml, const SysfsTree& sys) {
     found.absence = std::string(driver.status().message());
     return found;
   }
-  char version[96] = "";
-  if ((*driver)->driver_version != nullptr &&
-      (*driver)->driver_version(version, sizeof(version)) == kSuccess) {
-    found.driver_version = version;
-  }
-  uint32_t count = 0;
-  const nvml::Return counted = (*driver)->device_count(&count);
-  if (counted != kSuccess || count > kMost) {
-    found.absence = absl::StrCat("NVML does not count the GPUs: ", (*driver)->Describe(counted));
+  found.driver_version = DriverVersionOf(**driver).value_or("");
+  const absl::StatusOr<uint32_t> count = CountGpus(**driver);
+  if (!count.ok()) {
+    found.absence = std::string(count.status().message());
     return found;
   }
-  std::vector<nvml::Device> gpus(count, nullptr);
-  for (uint32_t i = 0; i < count; ++i) {
+  std::vector<nvml::Device> gpus(*count, nullptr);
+  for (uint32_t i = 0; i < *count; ++i) {
     if ((*driver)->device_by_index(i, &gpus[i]) != kSuccess) continue;
     AddDevices(**driver, static_cast<int>(i), gpus[i], sys, found.devices);
   }

@@ -1,14 +1,13 @@
 #include "agent/hardware/nvml_gpus.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "agent/hardware/nvml_queries.h"
 
 namespace muster::agent {
 namespace {
@@ -16,16 +15,9 @@ namespace {
 using nvml::Device;
 using nvml::kSuccess;
 
-// No machine has more; a driver that says so is not believed.
-constexpr uint32_t kMostGpus = 256;
 // Events of one reading; the rest waits for the next.
 constexpr int kMostXids = 256;
 constexpr double kMilli = 1e-3;
-
-template <size_t kSize>
-std::string TextOf(const char (&buffer)[kSize]) {
-  return std::string(buffer, ::strnlen(buffer, kSize));
-}
 
 // Calls `function`, which may be null, with `arguments` and a place for its answer.
 template <typename Answer, typename Function, typename... Arguments>
@@ -39,13 +31,6 @@ template <typename Number>
 std::optional<double> Thousandths(std::optional<Number> number) {
   if (!number.has_value()) return std::nullopt;
   return static_cast<double>(*number) * kMilli;
-}
-
-// Turns NVML's "00000000:1B:00.0" into sysfs' "0000:1b:00.0".
-std::string PciAddressOf(const nvml::PciInfo& info) {
-  const std::string address = absl::AsciiStrToLower(TextOf(info.bus_id));
-  const size_t colon = address.find(':');
-  return colon == 8 ? address.substr(4) : address;
 }
 
 std::string DashedUuid(const uint8_t (&bytes)[16]) {
@@ -87,18 +72,16 @@ void NvmlGpus::Listen(Known& known) {
   known.listens = nvml_->register_events(known.device, nvml::kEventXid, events_) == kSuccess;
 }
 
-bool NvmlGpus::Identify(Device device, Known& known) const {
-  char uuid[96] = "";
-  char name[96] = "";
-  nvml::PciInfo pci{};
-  nvml::Memory memory{};
-  if (nvml_->device_uuid(device, uuid, sizeof(uuid)) != kSuccess) return false;
+void NvmlGpus::Identify(Device device, Known& known) const {
+  const auto uuid = UuidOf(*nvml_, device);
+  if (!uuid) return;
   known.device = device;
-  known.uuid = TextOf(uuid);
-  if (nvml_->device_name(device, name, sizeof(name)) == kSuccess) known.product = TextOf(name);
-  if (nvml_->pci_info(device, &pci) == kSuccess) known.pci_address = PciAddressOf(pci);
-  if (nvml_->memory_info(device, &memory) == kSuccess) known.memory_bytes = memory.total;
-  return true;
+  known.uuid = *uuid;
+  if (auto product = ProductOf(*nvml_, device)) known.product = *std::move(product);
+  if (auto address = PciAddressOf(*nvml_, device)) known.pci_address = *std::move(address);
+  if (const auto memory = Ask<nvml::Memory>(nvml_->memory_info, device)) {
+    known.memory_bytes = memory->total;
+  }
 }
 
 void NvmlGpus::ReadValues(Device device, GpuReading& gpu) const {
@@ -216,19 +199,13 @@ GpuReadings NvmlGpus::Read(absl::Time now) {
   }
   readings.absence = absence_;
   if (nvml_ == nullptr) return readings;
-  char version[96] = "";
-  if (nvml_->driver_version != nullptr &&
-      nvml_->driver_version(version, sizeof(version)) == kSuccess) {
-    readings.driver_version = TextOf(version);
-  }
-  uint32_t count = 0;
-  const nvml::Return counted = nvml_->device_count(&count);
-  if (counted != kSuccess || count > kMostGpus) {
-    readings.absence = absl::StrCat(
-        "NVML does not count the GPUs: ",
-        counted != kSuccess ? nvml_->Describe(counted) : absl::StrCat("it says ", count));
+  if (auto version = DriverVersionOf(*nvml_)) readings.driver_version = *std::move(version);
+  const absl::StatusOr<uint32_t> counted = CountGpus(*nvml_);
+  if (!counted.ok()) {
+    readings.absence = std::string(counted.status().message());
     return readings;
   }
+  const uint32_t count = *counted;
   // A GPU that vanished from the count was lost, too.
   const uint32_t last = known_.empty() ? 0 : known_.rbegin()->first + 1;
   for (uint32_t i = 0; i < count; ++i) readings.gpus.push_back(ReadGpu(i));

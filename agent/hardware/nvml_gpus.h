@@ -39,7 +39,7 @@ class NvmlGpus {
 
   absl::Status Load();
   GpuReading ReadGpu(uint32_t index);
-  bool Identify(nvml::Device device, Known& known) const;
+  void Identify(nvml::Device device, Known& known) const;
   void ReadValues(nvml::Device device, GpuReading& gpu) const;
   void ReadErrors(nvml::Device device, GpuReading& gpu) const;
   void ReadNvlinks(nvml::Device device, GpuReading& gpu) const;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "agent/notices/fake_metadata.h"
+#include "agent/notices/notice_source_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,21 +12,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'764'058'800);
 constexpr char kTerminate[] = R"({"action": "terminate", "time": "2025-11-25T08:22:00Z"})";
 
-class AwsNoticesTest : public testing::Test {
+class AwsNoticesTest : public NoticeSourceTest {
  protected:
-  std::optional<Notice> Poll(absl::Time wall = kNow) {
-    const auto polled = source_.Poll(wall);
-    EXPECT_TRUE(polled.ok()) << polled.status();
-    return polled.value_or(std::nullopt);
-  }
-  std::string Refused(absl::Time wall = kNow) {
-    const auto polled = source_.Poll(wall);
-    EXPECT_FALSE(polled.ok());
-    return std::string(polled.status().message());
-  }
+  NoticeSource& source() override { return source_; }
 
   FakeAws aws_;
   AwsNotices source_{aws_.base()};

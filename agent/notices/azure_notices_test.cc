@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/notices/fake_metadata.h"
+#include "agent/notices/notice_source_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,7 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'764'058'800);  // 08:20:00
 constexpr char kSoon[] = "Tue, 25 Nov 2025 08:20:30 GMT";
 
 std::string Event(const std::string& id, const std::string& type, const std::string& resources,
@@ -24,18 +24,9 @@ std::string Event(const std::string& id, const std::string& type, const std::str
                       R"(","Description":"","EventSource":"Platform","DurationInSeconds":-1})");
 }
 
-class AzureNoticesTest : public testing::Test {
+class AzureNoticesTest : public NoticeSourceTest {
  protected:
-  std::optional<Notice> Poll(absl::Time wall = kNow) {
-    const auto polled = source_.Poll(wall);
-    EXPECT_TRUE(polled.ok()) << polled.status();
-    return polled.value_or(std::nullopt);
-  }
-  std::string Refused() {
-    const auto polled = source_.Poll(kNow);
-    EXPECT_FALSE(polled.ok());
-    return std::string(polled.status().message());
-  }
+  NoticeSource& source() override { return source_; }
 
   FakeAzure azure_{"gpu_7"};
   AzureNotices source_{azure_.base()};

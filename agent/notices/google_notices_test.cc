@@ -3,6 +3,7 @@
 #include <string>
 
 #include "agent/notices/fake_metadata.h"
+#include "agent/notices/notice_source_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,20 +12,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'764'058'800);
-
-class GoogleNoticesTest : public testing::Test {
+class GoogleNoticesTest : public NoticeSourceTest {
  protected:
-  std::optional<Notice> Poll(absl::Time wall = kNow) {
-    const auto polled = source_.Poll(wall);
-    EXPECT_TRUE(polled.ok()) << polled.status();
-    return polled.value_or(std::nullopt);
-  }
-  std::string Refused() {
-    const auto polled = source_.Poll(kNow);
-    EXPECT_FALSE(polled.ok());
-    return std::string(polled.status().message());
-  }
+  NoticeSource& source() override { return source_; }
 
   FakeGoogle google_;
   GoogleNotices source_{google_.base()};

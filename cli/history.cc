@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "proto/muster/v1alpha1/phase_times.h"
 
 namespace muster::cli {
 namespace {
@@ -71,16 +72,6 @@ bool FromJson(const std::string& line, StepReport& step) {
   return true;
 }
 
-void AddTo(PhaseTimes& sum, const PhaseTimes& t) {
-  sum.set_init(sum.init() + t.init());
-  sum.set_compute(sum.compute() + t.compute());
-  sum.set_data(sum.data() + t.data());
-  sum.set_communication(sum.communication() + t.communication());
-  sum.set_checkpoint(sum.checkpoint() + t.checkpoint());
-  sum.set_recovery(sum.recovery() + t.recovery());
-  sum.set_other(sum.other() + t.other());
-}
-
 }  // namespace
 
 double TotalSeconds(const PhaseTimes& t) {
@@ -115,7 +106,7 @@ absl::Status History::Add(const StepReport& step) {
 }
 
 void History::Keep(const StepReport& step) {
-  AddTo(times_, step.times());
+  times_ = Sum(times_, step.times());
   // A step that is not newer means that training went back: the later steps are void.
   steps_.erase(steps_.lower_bound(step.version().step()), steps_.end());
   steps_[step.version().step()] = step;

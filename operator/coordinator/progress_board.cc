@@ -1,4 +1,5 @@
 #include "operator/coordinator/progress_board.h"
+#include "proto/muster/v1alpha1/phase_times.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,16 +12,6 @@ namespace {
 // Speeds are computed over at most this many newest steps and this many microseconds.
 constexpr size_t kSpeedSteps = 64;
 constexpr int64_t kSpeedWindowUs = 15'000'000;
-
-void AddTimes(const v1alpha1::PhaseTimes& from, v1alpha1::PhaseTimes& to) {
-  to.set_init(to.init() + from.init());
-  to.set_compute(to.compute() + from.compute());
-  to.set_data(to.data() + from.data());
-  to.set_communication(to.communication() + from.communication());
-  to.set_checkpoint(to.checkpoint() + from.checkpoint());
-  to.set_recovery(to.recovery() + from.recovery());
-  to.set_other(to.other() + from.other());
-}
 
 TrainedStep ToTrainedStep(const v1alpha1::StepReport& report) {
   TrainedStep step;
@@ -65,7 +56,7 @@ void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
       (!snapshot.best_loss || step.loss() < *snapshot.best_loss)) {
     snapshot.best_loss = step.loss();
   }
-  AddTimes(step.times(), snapshot.times);
+  snapshot.times = Sum(snapshot.times, step.times());
   snapshot.mean_busy_seconds += step.mean_busy_seconds();
   snapshot.longest_busy_seconds += step.longest_busy_seconds();
   ++snapshot.steps_seen;

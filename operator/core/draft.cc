@@ -32,8 +32,7 @@ int Draft::WorkersWanted() const {
 
 int Draft::WorkersBound(int count) const {
   const auto bound = [count](const Worker& worker) {
-    const bool on_node = worker.pod != nullptr && !worker.pod->node.empty();
-    return worker.index < count && (on_node || worker.ended);
+    return worker.index < count && (IsOnNode(&worker) || worker.ended);
   };
   return static_cast<int>(std::count_if(workers.begin(), workers.end(), bound));
 }

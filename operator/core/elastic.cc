@@ -175,8 +175,9 @@ struct Newcomers {
 // Returns those up to index `joining`.
 Newcomers FindNewcomers(const Draft& draft, int joining) {
   const RoundMemory& memory = draft.plan.memory;
-  const std::set<int> members = MemberIndices(memory.members);
   Newcomers found;
+  if (AreFirst(memory.members, joining)) return found;
+  const std::set<int> members = MemberIndices(memory.members);
   for (int index = 0; index < joining; ++index) {
     if (members.count(index) > 0) continue;
     const Worker* worker = draft.FindWorker(index);
@@ -185,8 +186,8 @@ Newcomers FindNewcomers(const Draft& draft, int joining) {
       found.there.push_back(worker);
       continue;
     }
-    const bool bound = worker != nullptr && worker->pod != nullptr && !worker->pod->node.empty();
-    found.others_come = found.others_come || bound || draft.view.placement.reason.empty();
+    found.others_come =
+        found.others_come || IsOnNode(worker) || draft.view.placement.reason.empty();
   }
   return found;
 }
@@ -302,11 +303,10 @@ MemberSelection ChooseMembers(const Draft& draft) {
 std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive || memory.stop.since) return std::nullopt;
-  const std::set<int> members = MemberIndices(memory.members);
   const int count = SizeOfRound(draft);
   Break found;
   found.reason = Reason::kMembershipChanged;
-  if (!members.empty() && *members.rbegin() >= count && count > 0) {
+  if (!memory.members.empty() && memory.members.back().worker().index() >= count && count > 0) {
     if (!MayShrinkNow(draft)) return std::nullopt;
     found.sentence = DescribeShrink(draft, count);
     return found;

@@ -97,7 +97,7 @@ void WatchExtras(Draft& draft) {
     }
     if (member || (worker != nullptr && worker->presence == Presence::kPresent)) continue;
     first_awaited = std::min(first_awaited, index);
-    bound = bound && worker != nullptr && worker->pod != nullptr && !worker->pod->node.empty();
+    bound = bound && IsOnNode(worker);
   }
   if (first_awaited < granted) return AwaitExtras(draft, first_awaited, bound);
   draft.memory().growth.awaited_since.reset();

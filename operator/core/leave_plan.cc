@@ -14,16 +14,12 @@ constexpr double kSaveMargin = 1.25;
 constexpr double kMostChange = 0.5;
 constexpr double kUnknownSave = 0.5;
 
-std::string Text(absl::Duration duration) {
-  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
-}
-
 // Returns why no checkpoint is saved.
 std::string WhyNoSave(const LeaveFacts& facts) {
   if (facts.left <= absl::ZeroDuration()) return "the deadline has passed";
   if (!facts.may_save) return "no checkpoint can be saved now";
-  return absl::StrCat("a checkpoint takes ", Text(*facts.save), ", and only ", Text(facts.left),
-                      " are left");
+  return absl::StrCat("a checkpoint takes ", TenthsText(*facts.save), ", and only ",
+                      TenthsText(facts.left), " are left");
 }
 
 }  // namespace
@@ -40,18 +36,22 @@ std::string_view Name(LeavePlan plan) {
   return "";
 }
 
+std::string TenthsText(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
+}
+
 LeaveChoice ChooseLeavePlan(const LeaveFacts& facts) {
   const bool may_save = facts.may_save && facts.left > absl::ZeroDuration();
   if (may_save && !facts.save) {
     return {LeavePlan::kSave, facts.left * kUnknownSave,
             absl::StrCat("no checkpoint has been timed yet, so it gets half of the ",
-                         Text(facts.left), " that are left")};
+                         TenthsText(facts.left), " that are left")};
   }
   const absl::Duration latest = facts.left - std::min(facts.change, facts.left * kMostChange);
   if (may_save && *facts.save * kSaveMargin <= latest) {
     return {LeavePlan::kSave, latest,
-            absl::StrCat("a checkpoint takes ", Text(*facts.save), ", and ", Text(facts.left),
-                         " are left")};
+            absl::StrCat("a checkpoint takes ", TenthsText(*facts.save), ", and ",
+                         TenthsText(facts.left), " are left")};
   }
   if (facts.others_hold_all) {
     return {LeavePlan::kHandOver, absl::ZeroDuration(),

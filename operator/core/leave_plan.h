@@ -18,6 +18,9 @@ enum class LeavePlan {
 
 std::string_view Name(LeavePlan plan);
 
+// Returns the time for a sentence, to a tenth of a second.
+std::string TenthsText(absl::Duration duration);
+
 struct LeaveFacts {
   absl::Duration left;  // until the node goes; not negative
   // A checkpoint can be saved: there is a place for it, and a round that can write it.

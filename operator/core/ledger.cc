@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "operator/core/conditions.h"
 #include "operator/core/ended.h"
@@ -23,8 +24,11 @@ bool IsState(const v1alpha1::TrainingJobStatus& status, JobState state) {
   return status.state() == Name(state);
 }
 
-// Adds the workers up to `wanted` that are in no round by what they wait for.
-void AddWaiting(const Draft& draft, int wanted, const std::set<int>& members, RanksByUse& workers) {
+// Adds the workers up to `wanted` that are no members of the round by what they wait for.
+void AddWaiting(const Draft& draft, int wanted, const std::vector<v1alpha1::Member>& round,
+                RanksByUse& workers) {
+  if (AreFirst(round, wanted)) return;
+  const std::set<int> members = MemberIndices(round);
   const v1alpha1::Condition* scheduled =
       FindCondition(draft.plan.status, ConditionType::kScheduled);
   const bool queued = scheduled != nullptr && scheduled->reason() == Name(Reason::kQueued);
@@ -32,9 +36,8 @@ void AddWaiting(const Draft& draft, int wanted, const std::set<int>& members, Ra
     if (members.count(index) > 0) continue;
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && worker->ended) continue;
-    const bool bound = worker != nullptr && worker->pod != nullptr && !worker->pod->node.empty();
     const TimeUse unbound = queued ? TimeUse::kQueued : TimeUse::kPlacing;
-    ++At(workers, bound ? TimeUse::kStarting : unbound);
+    ++At(workers, IsOnNode(worker) ? TimeUse::kStarting : unbound);
   }
 }
 
@@ -61,12 +64,12 @@ RanksByUse WorkersByUse(const Draft& draft) {
     At(workers, *use) = wanted - EndedWorkers(draft);
   } else if (memory.phase == RoundPhase::kActive) {
     At(workers, TimeUse::kUnreported) = static_cast<int>(memory.members.size());
-    AddWaiting(draft, wanted, MemberIndices(memory.members), workers);
+    AddWaiting(draft, wanted, memory.members, workers);
   } else if (IsState(status, JobState::kTraining)) {  // as the leader before wrote
     At(workers, TimeUse::kUnreported) = wanted - EndedWorkers(draft);
   } else if (memory.phase == RoundPhase::kPreparing || memory.phase == RoundPhase::kJoining) {
     At(workers, TimeUse::kInitialising) = static_cast<int>(memory.members.size());
-    AddWaiting(draft, wanted, MemberIndices(memory.members), workers);
+    AddWaiting(draft, wanted, memory.members, workers);
   } else {
     AddWaiting(draft, wanted, {}, workers);
   }
@@ -128,7 +131,7 @@ void KeepLedger(Draft& draft) {
   if (!memory.restored) Restore(draft);
   const double elapsed = absl::ToDoubleSeconds(draft.view.now - memory.filed_until);
   for (const TimeUse use : AllTimeUses()) {
-    Charge(memory.book, use, elapsed * memory.ranks[static_cast<size_t>(use)]);
+    Charge(memory.book, use, elapsed * At(memory.ranks, use));
   }
   memory.filed_until = draft.view.now;
   FileReportedSteps(draft);

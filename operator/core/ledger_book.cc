@@ -1,4 +1,5 @@
 #include "operator/core/ledger_book.h"
+#include "proto/muster/v1alpha1/phase_times.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -63,16 +64,9 @@ void FileUnreported(LedgerStatus& ledger, TimeUse use) {
 }
 
 StepTimes operator-(const StepTimes& now, const StepTimes& before) {
-  StepTimes out{.mean_busy = now.mean_busy - before.mean_busy,
-                .longest_busy = now.longest_busy - before.longest_busy};
-  out.phases.set_init(now.phases.init() - before.phases.init());
-  out.phases.set_compute(now.phases.compute() - before.phases.compute());
-  out.phases.set_data(now.phases.data() - before.phases.data());
-  out.phases.set_communication(now.phases.communication() - before.phases.communication());
-  out.phases.set_checkpoint(now.phases.checkpoint() - before.phases.checkpoint());
-  out.phases.set_recovery(now.phases.recovery() - before.phases.recovery());
-  out.phases.set_other(now.phases.other() - before.phases.other());
-  return out;
+  return {.phases = Difference(now.phases, before.phases),
+          .mean_busy = now.mean_busy - before.mean_busy,
+          .longest_busy = now.longest_busy - before.longest_busy};
 }
 
 void FileSteps(LedgerStatus& ledger, const StepTimes& times, int ranks, double redone) {

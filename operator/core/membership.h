@@ -24,6 +24,9 @@ std::string TrajectoryOf(const std::string& membership);
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);
 
+// Returns true if the members, in rank order, are the workers 0 to `count` - 1.
+bool AreFirst(const std::vector<v1alpha1::Member>& members, int count);
+
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);
 
 }  // namespace muster::control

@@ -16,10 +16,6 @@ constexpr char kKept[] = "Kept";
 constexpr char kMissed[] = "Missed";
 constexpr char kWithdrawn[] = "Withdrawn";
 
-std::string Text(absl::Duration duration) {
-  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
-}
-
 // Writes the outcome to the status. The notice stays for the round that the worker is still in.
 void Record(Draft& draft, int index, const char* outcome, std::string message) {
   NoticeMemory& notice = draft.memory().workers[index].notice;
@@ -47,8 +43,8 @@ void RecordReplaced(Draft& draft, int index) {
   const NoticeMemory& notice = draft.plan.memory.workers.at(index).notice;
   const absl::Duration left = notice.deadline - draft.view.now;
   const bool late = left < absl::ZeroDuration();
-  const std::string when = late ? absl::StrCat(Text(-left), " after the deadline")
-                                : absl::StrCat(Text(left), " before the deadline");
+  const std::string when = late ? absl::StrCat(TenthsText(-left), " after the deadline")
+                                : absl::StrCat(TenthsText(left), " before the deadline");
   if (notice.leaves && !late) {
     const std::string message =
         absl::StrCat("worker ", index, " left its node ", when, Left(draft, notice));

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/testing/rank_positions.h"
 
 namespace muster::control {
 namespace {
@@ -16,47 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using v1alpha1::RankPosition;
 using v1alpha1::ResumePoint;
-using v1alpha1::Version;
-
-Version V(int64_t step, int64_t attempt) {
-  Version version;
-  version.set_step(step);
-  version.set_attempt(attempt);
-  return version;
-}
-
-std::pair<int64_t, int64_t> Order(const Version& version) {
-  return {version.attempt(), version.step()};
-}
-
-RankPosition At(std::optional<Version> applied, std::optional<Version> sealed = std::nullopt,
-                std::vector<Version> decisions = {}) {
-  RankPosition position;
-  if (applied) *position.mutable_applied() = *applied;
-  if (sealed) *position.mutable_sealed() = *sealed;
-  for (const Version& version : decisions) {
-    auto* decision = position.add_decisions();
-    *decision->mutable_version() = version;
-    decision->set_apply(true);
-    decision->set_clip_factor(0.5);
-  }
-  return position;
-}
-
-RankPosition WithCheckpoints(RankPosition position, std::vector<Version> versions) {
-  for (const Version& version : versions) {
-    auto* ref = position.add_checkpoints();
-    ref->set_directory("step-" + std::to_string(version.step()));
-    *ref->mutable_version() = version;
-  }
-  return position;
-}
-
-std::vector<int> Receivers(const ResumeDecision& decision) {
-  return {decision.point.receivers().begin(), decision.point.receivers().end()};
-}
 
 TEST(DecideResumeTest, FreshWhenNobodyHoldsAnything) {
   const ResumeDecision decision = DecideResume({RankPosition(), RankPosition()});
@@ -103,20 +64,6 @@ TEST(DecideResumeTest, AFreshRankReceivesFromTheLowestHolder) {
   EXPECT_EQ(decision.reason, ResumeReason::kLiveBehind);
   EXPECT_EQ(decision.point.donor(), 1);
   EXPECT_THAT(Receivers(decision), ElementsAre(0));
-}
-
-RankPosition Shard(int shard, int shards, RankPosition position) {
-  position.mutable_slice()->set_shard(shard);
-  position.mutable_slice()->set_shards(shards);
-  return position;
-}
-
-std::vector<std::pair<int, int>> Slices(const ResumeDecision& decision) {
-  std::vector<std::pair<int, int>> out;
-  for (const v1alpha1::StateSlice& slice : decision.point.slices()) {
-    out.emplace_back(slice.shard(), slice.shards());
-  }
-  return out;
 }
 
 TEST(DecideResumeTest, AVersionIsLiveIfTheSlicesOfTheSurvivorsCoverIt) {
@@ -381,99 +328,6 @@ TEST(DecideResumeExhaustiveTest, TheOrderOfRanksDoesNotMatter) {
     ASSERT_EQ(Order(a.version()), Order(b.version())) << Print(positions);
     ASSERT_EQ(a.receivers_size(), b.receivers_size()) << Print(positions);
   });
-}
-
-// Copies of the floor's history and branch.
-RankPosition WithCopies(RankPosition position, std::vector<Version> versions, int shard = 0,
-                        int shards = 1) {
-  for (const Version& version : versions) {
-    auto* copy = position.add_copies();
-    *copy->mutable_version() = version;
-    copy->set_history("aa");
-    copy->mutable_slice()->set_shard(shard);
-    copy->mutable_slice()->set_shards(shards);
-  }
-  return position;
-}
-
-RankPosition Saved(RankPosition position, std::vector<Version> versions) {
-  position = WithCheckpoints(std::move(position), std::move(versions));
-  for (auto& ref : *position.mutable_checkpoints()) ref.set_history("aa");
-  return position;
-}
-
-ResumeOptions FloorAt(int64_t step, int64_t attempt) {
-  ResumeOptions options;
-  options.min_attempt = 9;
-  options.floor = Floor{step, "aa", attempt};
-  return options;
-}
-
-TEST(DecideResumeTest, CopiesInMemoryAreLoadedRatherThanAnOlderCheckpoint) {
-  const RankPosition rank = Saved(WithCopies({}, {V(20, 3), V(15, 3)}), {V(10, 3)});
-  const ResumeDecision decision = DecideResume({rank, rank}, FloorAt(10, 3));
-  EXPECT_EQ(decision.reason, ResumeReason::kMemory);
-  EXPECT_EQ(decision.point.source(), ResumePoint::MEMORY);
-  EXPECT_EQ(Order(decision.point.version()), Order(V(20, 3)));
-  EXPECT_EQ(decision.point.history(), "aa");
-  EXPECT_EQ(decision.point.next_attempt(), 9);
-  EXPECT_THAT(Receivers(decision), IsEmpty());
-  EXPECT_EQ(decision.point.slices_size(), 0);
-  EXPECT_EQ(decision.sentence,
-            "no rank holds live state; loading the copies of step 20 (attempt 3) in memory");
-}
-
-TEST(DecideResumeTest, ANewerCheckpointWinsOverCopies) {
-  const RankPosition rank = Saved(WithCopies({}, {V(20, 3)}), {V(25, 3)});
-  const ResumeDecision decision = DecideResume({rank}, FloorAt(10, 3));
-  EXPECT_EQ(decision.reason, ResumeReason::kCheckpoint);
-  EXPECT_EQ(decision.point.version().step(), 25);
-}
-
-TEST(DecideResumeTest, CopiesOfABranchThatWasGivenUpAreNotLoaded) {
-  const RankPosition rank = Saved(WithCopies({}, {V(20, 3)}), {V(10, 2)});
-  EXPECT_EQ(DecideResume({rank}, FloorAt(10, 4)).reason, ResumeReason::kCheckpoint);
-}
-
-TEST(DecideResumeTest, AJobThatHasNotBegunHasNoCopies) {
-  const RankPosition rank = WithCopies({}, {V(20, 3)});
-  EXPECT_EQ(DecideResume({rank}).reason, ResumeReason::kFresh);
-}
-
-TEST(DecideResumeTest, LiveStateThatIsAsNewWinsOverCopies) {
-  RankPosition live = WithCopies(At(V(22, 3)), {V(20, 3)});
-  live.set_history("aa");
-  const ResumeDecision decision = DecideResume({live, WithCopies({}, {V(20, 3)})}, FloorAt(10, 3));
-  EXPECT_EQ(decision.reason, ResumeReason::kLiveBehind);
-  EXPECT_EQ(decision.point.version().step(), 22);
-}
-
-TEST(DecideResumeTest, ARankWithoutACopyReceivesFromOneThatHas) {
-  RankPosition behind = At(V(12, 3));
-  behind.set_history("aa");
-  const ResumeDecision decision =
-      DecideResume({behind, WithCopies({}, {V(20, 3)})}, FloorAt(10, 3));
-  EXPECT_EQ(decision.reason, ResumeReason::kMemory);
-  EXPECT_THAT(Receivers(decision), ElementsAre(0));
-  EXPECT_EQ(decision.point.donor(), 1);
-  EXPECT_EQ(decision.sentence,
-            "no live state is as new; loading the copies of step 20 (attempt 3) in memory, which "
-            "1 of 2 ranks receive from others");
-}
-
-// Rank 0 lives on at step 22, whose other half died with rank 1's process.
-TEST(DecideResumeTest, ASliceThatDiedTakesEveryRankBackToTheCopies) {
-  RankPosition live = WithCopies(At(V(22, 3)), {V(20, 3)}, 0, 2);
-  live.set_history("aa");
-  live.mutable_slice()->set_shards(2);
-  const ResumeDecision decision =
-      DecideResume({live, WithCopies({}, {V(20, 3)}, 1, 2)}, FloorAt(10, 3));
-  EXPECT_EQ(decision.reason, ResumeReason::kMemory);
-  EXPECT_EQ(decision.point.version().step(), 20);
-  ASSERT_EQ(decision.point.slices_size(), 2);
-  EXPECT_EQ(decision.point.slices(1).shard(), 1);
-  EXPECT_EQ(decision.point.slices(1).shards(), 2);
-  EXPECT_THAT(decision.sentence, HasSubstr("in memory: 2 steps are lost"));
 }
 
 }  // namespace

@@ -248,11 +248,10 @@ void MakePlan(Draft& draft, const Worker& worker, NoticeMemory& notice) {
   notice.leave_at = std::min(notice.leave_at, draft.view.now + choice.latest);
   notice.leave_wall = std::min(notice.leave_wall, draft.view.wall + choice.latest);
   if (std::exchange(notice.told, true)) return;
-  draft.EmitWarning(
-      Reason::kNodeGoesAway,
-      absl::StrCat("node ", worker.pod->node, " of worker ", worker.index, " goes away in ",
-                   absl::FormatDuration(absl::Trunc(facts.left, absl::Milliseconds(100))), " (",
-                   notice.source, "): ", Deed(choice.plan), ", because ", choice.reason));
+  draft.EmitWarning(Reason::kNodeGoesAway,
+                    absl::StrCat("node ", worker.pod->node, " of worker ", worker.index,
+                                 " goes away in ", TenthsText(facts.left), " (", notice.source,
+                                 "): ", Deed(choice.plan), ", because ", choice.reason));
 }
 
 void DecideToLeave(Draft& draft, const Worker& worker, NoticeMemory& notice) {

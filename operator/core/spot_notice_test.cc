@@ -6,7 +6,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/leave_plan.h"
 #include "operator/core/spot.h"
-#include "operator/core/spot_fixture.h"
+#include "operator/core/testing/spot_fixture.h"
 #include "operator/core/testing/test_world.h"
 
 namespace muster::control {

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/spot_fixture.h"
+#include "operator/core/testing/spot_fixture.h"
 #include "operator/core/testing/test_world.h"
 
 namespace muster::control {

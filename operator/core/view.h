@@ -73,7 +73,7 @@ inline constexpr char kNoticeLabel[] = "muster.dev/notice";
 inline constexpr char kNoticeWhoLabel[] = "muster.dev/notice.who";
 inline constexpr char kNoticeDeadlineLabel[] = "muster.dev/notice.deadline";
 
-// That notice.
+// The notice in these labels.
 struct NodeNotice {
   std::string kind;                    // Reclaim, Rebalance or Maintenance
   std::string who;                     // "AWS"

@@ -113,6 +113,10 @@ bool WorkerHasFailed(const PodView& pod) {
   return pod.phase == PodPhase::kFailed || pod.exit_code.value_or(0) != 0;
 }
 
+bool IsOnNode(const Worker* worker) {
+  return worker != nullptr && worker->pod != nullptr && !worker->pod->node.empty();
+}
+
 bool IsLost(Presence presence) {
   return presence == Presence::kMissing || presence == Presence::kSilent ||
          presence == Presence::kGone;

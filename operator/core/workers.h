@@ -44,6 +44,9 @@ bool WorkerHasEnded(const PodView& pod);
 // Returns true if it ended so, and not with exit code 0.
 bool WorkerHasFailed(const PodView& pod);
 
+// Returns true if there is such a worker and its pod has a node; `worker` may be null.
+bool IsOnNode(const Worker* worker);
+
 // Returns true if the worker cannot take part any more and its pod is to be replaced.
 bool IsLost(Presence presence);
 

@@ -65,20 +65,6 @@ class PhaseScope {
   const Phase before_;
 };
 
-// Returns the time spent in each phase between two readings.
-inline v1alpha1::PhaseTimes Difference(const v1alpha1::PhaseTimes& now,
-                                       const v1alpha1::PhaseTimes& before) {
-  v1alpha1::PhaseTimes out;
-  out.set_init(now.init() - before.init());
-  out.set_compute(now.compute() - before.compute());
-  out.set_data(now.data() - before.data());
-  out.set_communication(now.communication() - before.communication());
-  out.set_checkpoint(now.checkpoint() - before.checkpoint());
-  out.set_recovery(now.recovery() - before.recovery());
-  out.set_other(now.other() - before.other());
-  return out;
-}
-
 }  // namespace muster::trainer
 
 #endif  // MUSTER_TRAINER_ENGINE_PHASE_TIMER_H_

@@ -3,41 +3,21 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
-#include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
-#include "proto/muster/v1alpha1/round_id.h"
+#include "proto/muster/v1alpha1/phase_times.h"
 #include "trainer/comm/communicator.h"
-#include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/device_memory.h"
-#include "trainer/engine/rejoin.h"
-#include "trainer/engine/torch_errors.h"
+#include "trainer/engine/round_errors.h"
 
 namespace muster::trainer {
 namespace {
 
 using v1alpha1::FromTrainer;
-using v1alpha1::ResumePoint;
-
-// Returns true if an error belongs to the round, so that another round may mend it, and not to this
-// rank itself.
-bool IsErrorOfRound(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kAborted:
-    case absl::StatusCode::kCancelled:
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnavailable:
-      return true;
-    default:
-      return false;
-  }
-}
 
 void LogMemory(const TrainingState& state) {
   const DeviceMemory memory = ReadDeviceMemory(state);
@@ -146,137 +126,6 @@ absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
   checkpoints_.SetKeep(config.keep);
   trajectory_ = prepare.trajectory();
   return absl::OkStatus();
-}
-
-void Trainer::OnGo(const v1alpha1::GoRound& go) {
-  if (state_ != State::kHolding || !Same(go.round(), round_)) return;
-  FromTrainer message;
-  v1alpha1::WorkerJoined& joined = *message.mutable_joined();
-  *joined.mutable_round() = round_;
-  std::string bad_checkpoint;
-  const absl::Status status = CatchTorch("joining", [&] { return Join(go, bad_checkpoint); });
-  if (!status.ok()) {
-    LeaveRound();
-    if (DiskFailsAgain()) exit_code_ = kExitFailed;
-    if (exit_code_ != 0) return Finish(false, std::string(status.message()));
-    if (parts_.inbox.interrupt()) return;  // superseded: nobody waits for this answer
-    MUSTER_LOG(WARN, "could not join", {"round", round_.round()}, {"error", status});
-    joined.set_error(std::string(status.message()));
-    joined.set_bad_checkpoint(bad_checkpoint);
-    parts_.outbox.Send(message);
-    return;
-  }
-  if (go.resume().source() != ResumePoint::LIVE && IsFirst()) checkpoints_.SetAside(round_);
-  *joined.mutable_version() = *parts_.state.applied();
-  joined.set_trajectory(trajectory_);
-  NoteRestored(go.resume(), joined);
-  parts_.outbox.Send(message);
-  reporter_.Resume(parts_.state.applied()->step());
-  reporter_.BeginRound(round_);
-  state_ = State::kStepping;
-  checkpoints_.Expect(Writer());
-  parts_.timer.Switch(Phase::kOther);
-  MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
-             {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
-}
-
-// A directory that could never be claimed is bad input and ends training on this rank.
-absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
-  if (absl::Status claimed = checkpoints_.Claim(resume); !claimed.ok()) {
-    exit_code_ = kExitBadInput;
-    return claimed;
-  }
-  return checkpoints_.CheckWritable(resume, settings_.local_rank);
-}
-
-absl::Status Trainer::CheckShared(const ResumePoint& resume) {
-  const absl::Status shared = checkpoints_.CheckShared(
-      round_, resume, mesh_->world(), settings_.mark_seen_within, parts_.inbox.interrupt());
-  if (absl::IsInvalidArgument(shared)) exit_code_ = kExitBadInput;
-  return shared;
-}
-
-absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
-  MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
-  if (go.endpoint().empty()) {
-    return absl::InvalidArgumentError("the order to go names no endpoint of the round's store");
-  }
-  MUSTER_RETURN_IF_ERROR(adopted_);
-  MUSTER_ASSIGN_OR_RETURN(mesh_,
-                          RoundMesh::Connect(go, rank_, world_size_, parts_.network, parts_.inbox));
-  Communicator& world = mesh_->world();
-  MUSTER_FAILPOINT("trainer.during_join");
-  MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, world));
-  MUSTER_RETURN_IF_ERROR(CheckShared(go.resume()));
-  MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
-                          parts_.state.commit().Go(round_, rank_, go.resume()));
-  const absl::Time begun = parts_.clock.Monotonic();
-  MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
-  restore_time_ = parts_.clock.Monotonic() - begun;
-  if (mesh_->groups().shard != nullptr && !parts_.state.divides_values()) {
-    MUSTER_RETURN_IF_ERROR(GatherValues(*mesh_->groups().shard, parts_.state));
-  }
-  // The donor is 0 where nobody sends.
-  MUSTER_RETURN_IF_ERROR(CompareDigests(go.resume().donor(), mesh_->shape(), world, parts_.state));
-  MUSTER_RETURN_IF_ERROR(BeginCopies(go.resume()));
-  return engine_.BeginRound(mesh_->groups());
-}
-
-// Copies that could never fit are bad input and end training on this rank.
-absl::Status Trainer::BeginCopies(const ResumePoint& resume) {
-  const absl::Status begun = checkpoints_.BeginCopies(settings_, resume, round_);
-  if (!begun.ok()) exit_code_ = kExitBadInput;
-  return begun;
-}
-
-void Trainer::NoteRestored(const ResumePoint& resume, v1alpha1::WorkerJoined& joined) const {
-  const bool loaded =
-      resume.source() == ResumePoint::MEMORY || resume.source() == ResumePoint::CHECKPOINT;
-  joined.set_restored_bytes(loaded ? checkpoints_.loaded_bytes() : 0);
-  joined.set_restore_seconds(absl::ToDoubleSeconds(restore_time_));
-  MUSTER_LOG(INFO, "state restored", {"source", ResumePoint::Source_Name(resume.source())},
-             {"step", parts_.state.applied()->step()}, {"bytes", joined.restored_bytes()},
-             {"seconds", joined.restore_seconds()});
-}
-
-// Weights that are damaged, or not there any more, are bad input and end training on this rank.
-absl::Status Trainer::LoadInitial() {
-  if (parts_.initial == nullptr) return absl::OkStatus();
-  const absl::Status loaded = LoadInitialWeights(*parts_.initial, parts_.state);
-  if (loaded.ok()) return absl::OkStatus();
-  if (!IsErrorOfRound(loaded)) exit_code_ = kExitBadInput;
-  return absl::Status(loaded.code(),
-                      absl::StrCat(parts_.initial->field(), ": ", std::string(loaded.message())));
-}
-
-absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
-                              std::string& bad_checkpoint) {
-  TrainingState& state = parts_.state;
-  const MeshShape& shape = mesh_->shape();
-  switch (plan.action) {
-    case RestorePlan::Action::kApplyRelay:
-      MUSTER_RETURN_IF_ERROR(state.Apply());
-      return TransferState(resume, shape, mesh_->world(), state);
-    case RestorePlan::Action::kKeep:
-      return TransferState(resume, shape, mesh_->world(), state);
-    case RestorePlan::Action::kReceive:
-      MUSTER_RETURN_IF_ERROR(TransferState(resume, shape, mesh_->world(), state));
-      return state.commit().Restored();
-    case RestorePlan::Action::kLoad:
-      MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
-      MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
-      return state.commit().Restored();
-    case RestorePlan::Action::kLoadCopy:
-      MUSTER_RETURN_IF_ERROR(checkpoints_.LoadCopy(plan));
-      MUSTER_RETURN_IF_ERROR(state.commit().Restored());
-      return TransferState(resume, shape, mesh_->world(), state);
-    case RestorePlan::Action::kInitialize:
-      MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
-      MUSTER_RETURN_IF_ERROR(state.InitializeFresh());
-      MUSTER_RETURN_IF_ERROR(LoadInitial());
-      return state.commit().Restored();
-  }
-  return absl::InternalError("unknown way to restore the state");
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {

@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_CORE_SPOT_FIXTURE_H_
-#define MUSTER_OPERATOR_CORE_SPOT_FIXTURE_H_
+#ifndef MUSTER_OPERATOR_CORE_TESTING_SPOT_FIXTURE_H_
+#define MUSTER_OPERATOR_CORE_TESTING_SPOT_FIXTURE_H_
 
 #include <cstdint>
 
@@ -37,4 +37,4 @@ inline void ChangeLeaders(TestWorld& world) {
 
 }  // namespace muster::control
 
-#endif  // MUSTER_OPERATOR_CORE_SPOT_FIXTURE_H_
+#endif  // MUSTER_OPERATOR_CORE_TESTING_SPOT_FIXTURE_H_

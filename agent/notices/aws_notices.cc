@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {
@@ -22,16 +23,11 @@ bool IsToken(const std::string& text) {
                      [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
 }
 
-std::string StringAt(const Json& json, const char* field) {
-  const auto found = json.is_object() ? json.find(field) : json.end();
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 absl::StatusOr<Notice> ParseInstanceAction(const std::string& body, absl::Time wall) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(body, MetadataClient::kMaxBody));
-  const std::string action = StringAt(json, "action");
+  const std::string action = StringField(json, "action");
   if (action != "terminate" && action != "stop" && action != "hibernate") {
     return absl::InvalidArgumentError(absl::StrCat("spot/instance-action: the action is ",
                                                    action.substr(0, kMaxNoticeText),
@@ -42,7 +38,7 @@ absl::StatusOr<Notice> ParseInstanceAction(const std::string& body, absl::Time w
     notice.deadline = wall;
     return notice;
   }
-  const std::string text = StringAt(json, "time");
+  const std::string text = StringField(json, "time");
   absl::Time time;
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {

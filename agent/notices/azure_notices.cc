@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {
@@ -16,28 +17,21 @@ constexpr char kEventsPath[] = "/metadata/scheduledevents?api-version=2020-07-01
 constexpr char kTimeFormat[] = "%a, %d %b %Y %H:%M:%S GMT";
 constexpr size_t kMaxName = 256;
 
-std::string StringAt(const Json& json, const char* field) {
-  const auto found = json.find(field);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 bool TakesAway(const std::string& type) {
   return type == "Preempt" || type == "Terminate" || type == "Reboot" || type == "Redeploy";
 }
 
 // Azure compares names of machines without regard to case.
 bool IsAbout(const Json& event, const std::string& name) {
-  const auto resources = event.find("Resources");
-  if (resources == event.end() || !resources->is_array()) return false;
-  return std::any_of(resources->begin(), resources->end(), [&](const Json& resource) {
-    return resource.is_string() &&
-           absl::AsciiStrToLower(resource.get<std::string>()) == absl::AsciiStrToLower(name);
+  const std::vector<std::string> resources = StringsField(event, "Resources");
+  return std::any_of(resources.begin(), resources.end(), [&](const std::string& resource) {
+    return absl::AsciiStrToLower(resource) == absl::AsciiStrToLower(name);
   });
 }
 
 absl::StatusOr<AzureEvent> ParseEvent(const Json& event) {
-  AzureEvent parsed{StringAt(event, "EventId"), StringAt(event, "EventType"), std::nullopt};
-  const std::string text = StringAt(event, "NotBefore");
+  AzureEvent parsed{StringField(event, "EventId"), StringField(event, "EventType"), std::nullopt};
+  const std::string text = StringField(event, "NotBefore");
   if (text.empty()) return parsed;
   absl::Time time;
   std::string error;
@@ -55,14 +49,14 @@ absl::StatusOr<AzureEvent> ParseEvent(const Json& event) {
 absl::StatusOr<std::vector<AzureEvent>> ParseScheduledEvents(const std::string& body,
                                                              const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(body, MetadataClient::kMaxBody));
-  const auto list = json.is_object() ? json.find("Events") : json.end();
-  if (list == json.end() || !list->is_array()) {
+  const Json* list = FindField(json, {"Events"});
+  if (list == nullptr || !list->is_array()) {
     return absl::InvalidArgumentError("scheduledevents: has no list Events");
   }
   std::vector<AzureEvent> events;
   for (const Json& event : *list) {
     if (!event.is_object() || !IsAbout(event, name)) continue;
-    if (!TakesAway(StringAt(event, "EventType"))) continue;
+    if (!TakesAway(StringField(event, "EventType"))) continue;
     MUSTER_ASSIGN_OR_RETURN(AzureEvent parsed, ParseEvent(event));
     events.push_back(std::move(parsed));
   }

@@ -91,15 +91,6 @@ class TrainerCopiesTest : public TrainerTest {
     for (ThreadTrainer* trainer : all) trainer->feed().AwaitHeld();
     for (ThreadTrainer* trainer : all) trainer->Kill();
   }
-  void ExpectUndisturbedWeights(const std::vector<ThreadTrainer*>& ranks) {
-    for (ThreadTrainer* rank : ranks) {
-      const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
-      EXPECT_TRUE(finished.succeeded()) << finished.message();
-      rank->Kill();
-    }
-    const std::vector<int64_t> want = Undisturbed();
-    for (ThreadTrainer* rank : ranks) EXPECT_EQ(WeightsOf(*rank), want);
-  }
 
   MemoryFiles memory_;
 };

@@ -53,15 +53,6 @@ class TrainerShardedTest : public TrainerTest {
       EXPECT_GE(rank->outbox().Await(FromTrainer::kStalled).stalled().version().step(), 8);
     }
   }
-  void ExpectUndisturbedWeights(const Ranks& ranks) {
-    for (ThreadTrainer* rank : ranks) {
-      const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
-      EXPECT_TRUE(finished.succeeded()) << finished.message();
-      rank->Kill();
-    }
-    const std::vector<int64_t> want = Undisturbed();
-    for (ThreadTrainer* rank : ranks) EXPECT_EQ(WeightsOf(*rank), want);
-  }
 };
 
 TEST_F(TrainerShardedTest, RanksThatDivideTheStateTrainToTheEnd) {

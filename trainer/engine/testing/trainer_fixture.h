@@ -115,6 +115,16 @@ class TrainerTest : public ::testing::Test {
     digest.resize(trainer.state().units().size());
     return digest;
   }
+  // Awaits that all ranks have trained to their end, with the weights of an undisturbed run.
+  void ExpectUndisturbedWeights(const std::vector<ThreadTrainer*>& ranks) {
+    for (ThreadTrainer* rank : ranks) {
+      const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+      EXPECT_TRUE(finished.succeeded()) << finished.message();
+      rank->Kill();
+    }
+    const std::vector<int64_t> want = Undisturbed();
+    for (ThreadTrainer* rank : ranks) EXPECT_EQ(WeightsOf(*rank), want);
+  }
 
   TrainingOptions options_ = Options();
   TrainerSettings settings_{.steps = kSteps, .validate_every = 20, .validate_batches = 2};

@@ -1,15 +1,16 @@
 #include "trainer/cuda/device_kernels.h"
 
+#include <memory>
 #include <span>
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/sum.h"
 #include "c10/core/DeviceGuard.h"
-#include "c10/util/Exception.h"
-#include "trainer/cuda/cuda_status.h"
+#include "trainer/cuda/device_layers.h"
 #include "trainer/cuda/kernels/chunk_squares.h"
 #include "trainer/cuda/kernels/digest.h"
 #include "trainer/cuda/kernels/fill.h"
+#include "trainer/cuda/launch_check.h"
 #include "trainer/random/philox.h"
 
 namespace muster::trainer::cuda {
@@ -22,22 +23,18 @@ auto WithElements(const at::Tensor& tensor, F&& run) {
                                                          : run(tensor.mutable_data_ptr<float>());
 }
 
-void Must(const LaunchResult& result, const char* what) {
-  const absl::Status status = ToStatus(result, what);
-  TORCH_CHECK(status.ok(), status.message());
-}
-
 class OnDevice final : public Kernels {
  public:
-  explicit OnDevice(CurrentStream current) : current_(current) {}
+  explicit OnDevice(CurrentStream current)
+      : current_(current), layers_(MakeDeviceLayers(current)) {}
 
   void FillNormal(const NormalKey& key, std::span<const ElementRun> runs,
                   const at::Tensor& out) const override {
     const c10::DeviceGuard guard(out.device());
     WithElements(out, [&](auto* elements) {
-      Must(LaunchFillNormal(FillKey(key.seed, key.name), key.deviation, runs, elements,
-                            current_(out.device())),
-           "filling with normal numbers");
+      CheckLaunch(LaunchFillNormal(FillKey(key.seed, key.name), key.deviation, runs, elements,
+                                   current_(out.device())),
+                  "filling with normal numbers");
     });
   }
 
@@ -52,7 +49,8 @@ class OnDevice final : public Kernels {
                             .samples = samples,
                             .runs = runs};
     WithElements(mask, [&](auto* elements) {
-      Must(LaunchFillDropout(drawn, elements, current_(mask.device())), "drawing a dropout mask");
+      CheckLaunch(LaunchFillDropout(drawn, elements, current_(mask.device())),
+                  "drawing a dropout mask");
     });
   }
 
@@ -62,9 +60,9 @@ class OnDevice final : public Kernels {
         at::empty({chunks}, flat.options().dtype(c10::ScalarType::Double).requires_grad(false));
     if (chunks == 0) return squares;
     WithElements(flat, [&](const auto* elements) {
-      Must(LaunchChunkSquares(elements, chunks, flat.numel() / chunks,
-                              squares.mutable_data_ptr<double>(), current_(flat.device())),
-           "summing squares");
+      CheckLaunch(LaunchChunkSquares(elements, chunks, flat.numel() / chunks,
+                                     squares.mutable_data_ptr<double>(), current_(flat.device())),
+                  "summing squares");
     });
     return squares;
   }
@@ -74,16 +72,19 @@ class OnDevice final : public Kernels {
     const int64_t words = static_cast<int64_t>(flat.nbytes() / sizeof(uint32_t));
     const at::Tensor sums = at::empty(
         {DigestSums(words)}, flat.options().dtype(c10::ScalarType::Long).requires_grad(false));
-    Must(LaunchDigest(static_cast<const uint32_t*>(flat.const_data_ptr()), words,
-                      sums.mutable_data_ptr<int64_t>(), current_(flat.device())),
-         "hashing the state");
+    CheckLaunch(LaunchDigest(static_cast<const uint32_t*>(flat.const_data_ptr()), words,
+                             sums.mutable_data_ptr<int64_t>(), current_(flat.device())),
+                "hashing the state");
     // LibTorch's sum of integers wraps around, as a sum modulo 2^64 does.
     const auto sum = static_cast<uint64_t>(sums.sum().item<int64_t>());
     return MixKey(sum ^ MixKey(seed + static_cast<uint64_t>(words)));
   }
 
+  const LayerKernels* layers() const override { return layers_.get(); }
+
  private:
   const CurrentStream current_;
+  const std::unique_ptr<LayerKernels> layers_;
 };
 
 }  // namespace

@@ -28,6 +28,11 @@ const Kernels& KernelsOf(const at::Tensor& tensor) {
   return *form;
 }
 
+const LayerKernels* LayersOf(const at::Tensor& tensor) {
+  const bool narrow = tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16;
+  return narrow ? KernelsOf(tensor).layers() : nullptr;
+}
+
 void RegisterKernels(c10::DeviceType type, const Kernels& kernels) {
   Forms()[static_cast<size_t>(type)] = &kernels;
 }

@@ -6,6 +6,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/DeviceType.h"
+#include "trainer/kernels/layer_kernels.h"
 #include "trainer/random/element_run.h"
 #include "trainer/random/fill.h"
 
@@ -33,13 +34,20 @@ class Kernels {
   // Returns a hash of the bits of `flat`, continued from `seed`. It is the same on every device of
   // one kind, and detects accidents, not attacks.
   virtual uint64_t Digest(const at::Tensor& flat, uint64_t seed) const = 0;
+
+  // Returns the parts of layers that this kind of device computes in one pass, or null: LibTorch's
+  // operators then compute them.
+  virtual const LayerKernels* layers() const { return nullptr; }
 };
 
 // Returns the form for the device of a tensor.
 const Kernels& KernelsOf(const at::Tensor& tensor);
 
-// Registers the form for another kind of device than the CPU, for the life of the process. Called
-// before any thread computes on it.
+// Returns the layers() of the device of a tensor if they compute in its type, else null.
+const LayerKernels* LayersOf(const at::Tensor& tensor);
+
+// Registers the form for a kind of device, in the place of any before it, for the life of the
+// process. Called before any thread computes on it.
 void RegisterKernels(c10::DeviceType type, const Kernels& kernels);
 
 }  // namespace muster::trainer

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "ATen/TensorOperators.h"
-#include "ATen/ops/gelu.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "trainer/model/families/config_reader.h"
 #include "trainer/model/families/family.h"
+#include "trainer/model/layers/activation.h"
 #include "trainer/model/layers/alibi.h"
 #include "trainer/model/layers/attention.h"
 #include "trainer/model/layers/dropout.h"
@@ -71,15 +71,16 @@ class BloomLayer final : public LayeredBlock {
     at::Tensor x = inputs[0];
     const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
     // Each head's query, key and value lie together, unlike GPT-2's.
-    const std::vector<at::Tensor> qkv = qkv_(norm_1_(x).view({-1, width}), context)
-                                            .view({batch, sequence, heads_, 3, width / heads_})
-                                            .permute({3, 0, 2, 1, 4})
-                                            .unbind(0);
+    const std::vector<at::Tensor> qkv =
+        qkv_(norm_1_(x, context.compute_type).view({-1, width}), context)
+            .view({batch, sequence, heads_, 3, width / heads_})
+            .permute({3, 0, 2, 1, 4})
+            .unbind(0);
     const at::Tensor o =
         Attend({qkv[0], qkv[1], qkv[2], alibi_->For(context.positions, x.scalar_type())},
                At(DropoutSite::kAttention), context);
     x = x + Residual(projection_(o, context), x, DropoutSite::kProjection, context);
-    const at::Tensor m = at::gelu(up_(norm_2_(x).view({-1, width}), context), "tanh");
+    const at::Tensor m = Gelu(up_(norm_2_(x, context.compute_type).view({-1, width}), context));
     x = x + Residual(down_(m, context), x, DropoutSite::kMlp, context);
     return {.tensors = {x}};
   }

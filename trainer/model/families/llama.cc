@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "ATen/TensorOperators.h"
-#include "ATen/ops/silu.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "trainer/model/families/config_reader.h"
 #include "trainer/model/families/family.h"
 #include "trainer/model/families/rope_config.h"
+#include "trainer/model/layers/activation.h"
 #include "trainer/model/layers/attention.h"
 #include "trainer/model/layers/dropout.h"
 #include "trainer/model/layers/embedding.h"
@@ -74,7 +74,7 @@ class LlamaLayer final : public LayeredBlock {
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     at::Tensor x = inputs[0];
     const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
-    const at::Tensor a = norm_1_(x).view({-1, width});
+    const at::Tensor a = norm_1_(x, context.compute_type).view({-1, width});
     const auto heads = [&](const Linear& linear) {
       return linear(a, context).view({batch, sequence, -1, head_width_}).transpose(1, 2);
     };
@@ -82,8 +82,8 @@ class LlamaLayer final : public LayeredBlock {
     const at::Tensor o = Attend({Turn(heads(q_), angles), Turn(heads(k_), angles), heads(v_), {}},
                                 dropout_, context);
     x = x + o_(o, context).view(x.sizes());
-    const at::Tensor b = norm_2_(x).view({-1, width});
-    x = x + down_(at::silu(gate_(b, context)) * up_(b, context), context).view(x.sizes());
+    const at::Tensor b = norm_2_(x, context.compute_type).view({-1, width});
+    x = x + down_(SwiGlu(gate_(b, context), up_(b, context)), context).view(x.sizes());
     return {.tensors = {x}};
   }
 

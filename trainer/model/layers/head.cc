@@ -22,7 +22,7 @@ class HeadBlock final : public LayeredBlock {
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     if (!context.labels.defined()) return {.tensors = {NextLogits(inputs[0])}};
-    const at::Tensor x = norm_(inputs[0]).view({-1, width_});
+    const at::Tensor x = norm_(inputs[0], context.compute_type).view({-1, width_});
     return {.tensors = {HeadLoss(x, parameters_[weight_], context.labels.view({-1}),
                                  context.compute_type, context.casts)}};
   }

@@ -10,6 +10,7 @@
 #include "c10/util/Exception.h"
 #include "planner/logits_rows.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/model/block.h"
 #include "trainer/model/layers/matrix_product.h"
 #include "trainer/model/layers/saved_casts.h"
@@ -104,12 +105,8 @@ class LossByChunks {
     for (int64_t begin = 0; begin < rows; begin += chunk_) {
       const int64_t count = std::min(chunk_, rows - begin);
       const at::Tensor x = x_.narrow(0, begin, count);
-      const Labels labels = all.Rows(begin, count);
-      at::Tensor logits = TimesTransposed(x, weight_).to(wide_);
-      loss.add_(LossOf(logits, labels));
-      if (!needs.x && !needs.weight) continue;
-      ToGradient(logits, labels);
-      const at::Tensor gradient = logits.to(x_.scalar_type());
+      const at::Tensor gradient = AddLoss(TimesTransposed(x, weight_), begin, all, needs, loss);
+      if (!gradient.defined()) continue;
       if (one) gradients.logits = gradient;
       if (gradients.x.defined()) {
         gradients.x.narrow(0, begin, count).copy_(TimesTransposed(gradient, weight_.t()));
@@ -120,6 +117,26 @@ class LossByChunks {
   }
 
  private:
+  // Adds the loss of a chunk, whose rows begin at `begin`, and returns the gradient of its logits,
+  // in the type of products, if any is needed.
+  at::Tensor AddLoss(at::Tensor logits, int64_t begin, const Labels& all, Needs needs,
+                     const at::Tensor& loss) const {
+    const int64_t count = logits.size(0);
+    const bool needed = needs.x || needs.weight;
+    if (const LayerKernels* const layers = LayersOf(logits); layers != nullptr) {
+      const at::Tensor losses =
+          layers->CrossEntropy(logits, labels_.narrow(0, begin, count), kIgnoredLabel);
+      loss.add_(losses.sum(at::kDouble));
+      return needed ? logits : at::Tensor();
+    }
+    logits = logits.to(wide_);
+    const Labels labels = all.Rows(begin, count);
+    loss.add_(LossOf(logits, labels));
+    if (!needed) return {};
+    ToGradient(logits, labels);
+    return logits.to(x_.scalar_type());
+  }
+
   const at::Tensor &x_, &weight_, &labels_;  // of one type
   const at::ScalarType wide_;
   const int64_t chunk_;  // rows

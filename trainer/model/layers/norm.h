@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ATen/core/Tensor.h"
+#include "c10/core/ScalarType.h"
 #include "trainer/model/layers/layered_block.h"
 
 namespace muster::trainer {
@@ -19,7 +20,10 @@ class Norm {
   Norm(ParameterList& parameters, const std::string& name, Kind kind, int64_t width,
        double epsilon);
 
-  at::Tensor operator()(const at::Tensor& x) const;
+  // Returns the normalized rows in the type of x. On a device with a kernel for it
+  // (trainer/kernels) they are in `type`, to which their only reader casts them.
+  at::Tensor operator()(const at::Tensor& x, c10::ScalarType type) const;
+  at::Tensor operator()(const at::Tensor& x) const { return (*this)(x, x.scalar_type()); }
 
  private:
   const ParameterList& parameters_;

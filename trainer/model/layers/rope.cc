@@ -8,6 +8,7 @@
 #include "ATen/ops/outer.h"
 #include "ATen/ops/pow.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/model/layers/positions.h"
 
 namespace muster::trainer {
@@ -27,10 +28,15 @@ at::Tensor ScaleAsLlama3(const at::Tensor& frequencies, const RopeScaling& scali
   return frequencies * share + frequencies / scaling.factor * (1.0 - share);
 }
 
-at::Tensor TurnBy(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine) {
+at::Tensor TurnBy(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
+                  bool back) {
+  if (const LayerKernels* const layers = LayersOf(x); layers != nullptr) {
+    return layers->Turn(x, cosine, sine, back);
+  }
+  const at::Tensor s = back ? -sine : sine;
   const int64_t half = x.size(-1) / 2;
   const at::Tensor a = x.narrow(-1, 0, half), b = x.narrow(-1, half, half);
-  return at::cat({a * cosine - b * sine, b * cosine + a * sine}, -1).to(x.scalar_type());
+  return at::cat({a * cosine - b * s, b * cosine + a * s}, -1).to(x.scalar_type());
 }
 
 // The gradient of a turn is the turn back, so that nothing of x is kept.
@@ -39,11 +45,11 @@ class TurnFunction final : public torch::autograd::Function<TurnFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& cosine,
                             const at::Tensor& sine) {
     context->save_for_backward({cosine, sine});
-    return TurnBy(x, cosine, sine);
+    return TurnBy(x, cosine, sine, /*back=*/false);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    return {TurnBy(gradients[0], saved[0], -saved[1]), at::Tensor(), at::Tensor()};
+    return {TurnBy(gradients[0], saved[0], saved[1], /*back=*/true), at::Tensor(), at::Tensor()};
   }
 };
 

@@ -1,0 +1,186 @@
+#include "trainer/cuda/device_layers.h"
+
+#include <cstdint>
+
+#include "ATen/ops/empty.h"
+#include "ATen/ops/empty_like.h"
+#include "c10/core/DeviceGuard.h"
+#include "trainer/cuda/kernels/activation.h"
+#include "trainer/cuda/kernels/cross_entropy.h"
+#include "trainer/cuda/kernels/norm.h"
+#include "trainer/cuda/kernels/rope.h"
+#include "trainer/cuda/launch_check.h"
+
+namespace muster::trainer::cuda {
+namespace {
+
+Element ElementOf(const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16,
+              "kernels of layers compute in FP32 and BF16, not in ", tensor.scalar_type());
+  return tensor.scalar_type() == at::kFloat ? Element::kFloat : Element::kBfloat16;
+}
+
+at::Tensor Floats(const at::Tensor& like, at::IntArrayRef sizes) {
+  return at::empty(sizes, like.options().dtype(at::kFloat).requires_grad(false));
+}
+
+// An output as `like`, whose elements lie row after row.
+at::Tensor Output(const at::Tensor& like, c10::ScalarType type) {
+  return at::empty(like.sizes(), like.options().dtype(type).requires_grad(false));
+}
+at::Tensor Output(const at::Tensor& like) { return Output(like, like.scalar_type()); }
+
+float* FloatsOf(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
+}
+const float* ConstFloatsOf(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
+}
+
+class OnDevice final : public LayerKernels {
+ public:
+  explicit OnDevice(CurrentStream current) : current_(current) {}
+
+  NormOutput Norm(const at::Tensor& input, const at::Tensor& gain, const at::Tensor& bias,
+                  double epsilon, c10::ScalarType result) const override {
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor x = input.contiguous();
+    const int64_t width = x.size(-1), rows = x.numel() / width;
+    NormOutput out{.y = Output(x, result), .mean = {}, .scale = Floats(x, {rows})};
+    if (bias.defined()) out.mean = Floats(x, {rows});
+    const NormForward norm{.rows = rows,
+                           .width = width,
+                           .epsilon = static_cast<float>(epsilon),
+                           .centered = bias.defined(),
+                           .stream = ElementOf(x),
+                           .result = ElementOf(out.y),
+                           .x = x.const_data_ptr(),
+                           .gain = ConstFloatsOf(gain),
+                           .bias = ConstFloatsOf(bias),
+                           .y = out.y.mutable_data_ptr(),
+                           .mean = FloatsOf(out.mean),
+                           .scale = FloatsOf(out.scale)};
+    CheckLaunch(LaunchNormForward(norm, current_(x.device())), "normalizing");
+    return out;
+  }
+
+  NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& input,
+                             const at::Tensor& gain, const NormOutput& forward) const override {
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor x = input.contiguous(), d_y = gradient.contiguous();
+    const int64_t width = x.size(-1);
+    const bool centered = forward.mean.defined();
+    NormGradients out{.x = Output(x), .gain = Floats(x, {width}), .bias = {}};
+    if (centered) out.bias = Floats(x, {width});
+    const at::Tensor workspace = Floats(x, {NormBackwardWorkspace(width)});
+    const trainer::cuda::NormBackward norm{.rows = x.numel() / width,
+                                           .width = width,
+                                           .centered = centered,
+                                           .stream = ElementOf(x),
+                                           .result = ElementOf(d_y),
+                                           .x = x.const_data_ptr(),
+                                           .d_y = d_y.const_data_ptr(),
+                                           .gain = ConstFloatsOf(gain),
+                                           .mean = ConstFloatsOf(forward.mean),
+                                           .scale = ConstFloatsOf(forward.scale),
+                                           .d_x = out.x.mutable_data_ptr(),
+                                           .d_gain = FloatsOf(out.gain),
+                                           .d_bias = FloatsOf(out.bias),
+                                           .workspace = FloatsOf(workspace)};
+    CheckLaunch(LaunchNormBackward(norm, current_(x.device())), "the gradient of a normalization");
+    return out;
+  }
+
+  at::Tensor Gelu(const at::Tensor& input) const override {
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor x = input.contiguous(), y = Output(x);
+    CheckLaunch(LaunchGelu(ElementOf(x), x.numel(), x.const_data_ptr(), y.mutable_data_ptr(),
+                           current_(x.device())),
+                "GELU");
+    return y;
+  }
+
+  at::Tensor GeluBackward(const at::Tensor& gradient, const at::Tensor& input) const override {
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor x = input.contiguous(), d_y = gradient.contiguous(), d_x = Output(x);
+    CheckLaunch(
+        LaunchGeluBackward(ElementOf(x), x.numel(), x.const_data_ptr(), d_y.const_data_ptr(),
+                           d_x.mutable_data_ptr(), current_(x.device())),
+        "the gradient of GELU");
+    return d_x;
+  }
+
+  at::Tensor SwiGlu(const at::Tensor& gate_input, const at::Tensor& up_input) const override {
+    const c10::DeviceGuard guard(gate_input.device());
+    const at::Tensor gate = gate_input.contiguous(), up = up_input.contiguous();
+    const at::Tensor y = Output(gate);
+    CheckLaunch(LaunchSwiGlu(ElementOf(gate), gate.numel(), gate.const_data_ptr(),
+                             up.const_data_ptr(), y.mutable_data_ptr(), current_(gate.device())),
+                "SwiGLU");
+    return y;
+  }
+
+  SwiGluGradients SwiGluBackward(const at::Tensor& gradient, const at::Tensor& gate_input,
+                                 const at::Tensor& up_input) const override {
+    const c10::DeviceGuard guard(gate_input.device());
+    const at::Tensor gate = gate_input.contiguous(), up = up_input.contiguous();
+    const at::Tensor d_y = gradient.contiguous();
+    const SwiGluGradients out{.gate = Output(gate), .up = Output(up)};
+    CheckLaunch(
+        LaunchSwiGluBackward(ElementOf(gate), gate.numel(), gate.const_data_ptr(),
+                             up.const_data_ptr(), d_y.const_data_ptr(), out.gate.mutable_data_ptr(),
+                             out.up.mutable_data_ptr(), current_(gate.device())),
+        "the gradient of SwiGLU");
+    return out;
+  }
+
+  at::Tensor Turn(const at::Tensor& input, const at::Tensor& cosine, const at::Tensor& sine,
+                  bool back) const override {
+    const c10::DeviceGuard guard(input.device());
+    // Heads that lie beside each other for each position, as a product of matrices leaves them, are
+    // turned where they lie.
+    const bool heads_last = !input.is_contiguous() && input.transpose(1, 2).is_contiguous();
+    const at::Tensor x = heads_last ? input.transpose(1, 2) : input.contiguous();
+    const at::Tensor y = Output(x);
+    const Rope rope{.rows = x.numel() / x.size(3),
+                    .width = x.size(3),
+                    .positions = cosine.size(0),
+                    .repeat = heads_last ? x.size(2) : 1,
+                    .element = ElementOf(x),
+                    .cosine = ConstFloatsOf(cosine),
+                    .sine = ConstFloatsOf(sine),
+                    .x = x.const_data_ptr(),
+                    .y = y.mutable_data_ptr(),
+                    .backward = back};
+    CheckLaunch(LaunchRope(rope, current_(x.device())), "rotary positions");
+    return heads_last ? y.transpose(1, 2) : y;
+  }
+
+  at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& labels,
+                          int64_t ignored) const override {
+    const c10::DeviceGuard guard(logits.device());
+    TORCH_CHECK(logits.is_contiguous() && labels.is_contiguous(),
+                "logits and labels must be contiguous");
+    const at::Tensor losses = Floats(logits, {logits.size(0)});
+    const trainer::cuda::CrossEntropy chunk{.rows = logits.size(0),
+                                            .vocabulary = logits.size(1),
+                                            .element = ElementOf(logits),
+                                            .logits = logits.mutable_data_ptr(),
+                                            .labels = labels.const_data_ptr<int64_t>(),
+                                            .ignored = ignored,
+                                            .losses = FloatsOf(losses)};
+    CheckLaunch(LaunchCrossEntropy(chunk, current_(logits.device())), "the cross-entropy");
+    return losses;
+  }
+
+ private:
+  const CurrentStream current_;
+};
+
+}  // namespace
+
+std::unique_ptr<LayerKernels> MakeDeviceLayers(CurrentStream current) {
+  return std::make_unique<OnDevice>(current);
+}
+
+}  // namespace muster::trainer::cuda

@@ -1,0 +1,19 @@
+#ifndef MUSTER_TRAINER_CUDA_LAUNCH_CHECK_H_
+#define MUSTER_TRAINER_CUDA_LAUNCH_CHECK_H_
+
+#include "c10/util/Exception.h"
+#include "trainer/cuda/cuda_status.h"
+#include "trainer/cuda/kernels/launch_result.h"
+
+namespace muster::trainer::cuda {
+
+// Throws LibTorch's exception for a launch that failed; `what` names the work, as "summing
+// squares".
+inline void CheckLaunch(const LaunchResult& result, const char* what) {
+  const absl::Status status = ToStatus(result, what);
+  TORCH_CHECK(status.ok(), status.message());
+}
+
+}  // namespace muster::trainer::cuda
+
+#endif  // MUSTER_TRAINER_CUDA_LAUNCH_CHECK_H_

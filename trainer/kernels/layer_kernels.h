@@ -1,0 +1,66 @@
+#ifndef MUSTER_TRAINER_KERNELS_LAYER_KERNELS_H_
+#define MUSTER_TRAINER_KERNELS_LAYER_KERNELS_H_
+
+#include "ATen/core/Tensor.h"
+#include "c10/core/ScalarType.h"
+
+namespace muster::trainer {
+
+// What a normalization leaves for its gradient.
+struct NormOutput {
+  at::Tensor y;      // as x, in the type that was asked for
+  at::Tensor mean;   // FP32 [rows]; undefined in RMSNorm
+  at::Tensor scale;  // FP32 [rows]: 1 / sqrt(mean square + epsilon)
+};
+
+struct NormGradients {
+  at::Tensor x;
+  at::Tensor gain, bias;  // FP32 [width]; no bias in RMSNorm
+};
+
+struct SwiGluGradients {
+  at::Tensor gate, up;
+};
+
+// Parts of layers that a kind of device computes in one pass over memory, and their gradients.
+// Elements are of FP32 or BF16, and are computed with in FP32; gains and biases are FP32. Inputs
+// may have any strides; outputs are contiguous. Nothing waits for the device, and equal inputs give
+// equal bits. Errors are exceptions of LibTorch. Thread-safe.
+class LayerKernels {
+ public:
+  virtual ~LayerKernels() = default;
+
+  // LayerNorm (Ba et al., 2016) over the last dimension of x, or, without a bias, RMSNorm (Zhang
+  // and Sennrich, 2019). `result` is the type of y.
+  virtual NormOutput Norm(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias,
+                          double epsilon, c10::ScalarType result) const = 0;
+  // `forward` is what Norm returned for x, of which y is not read.
+  virtual NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& x,
+                                     const at::Tensor& gain, const NormOutput& forward) const = 0;
+
+  // GELU in its tanh form (Hendrycks and Gimpel, 2016).
+  virtual at::Tensor Gelu(const at::Tensor& x) const = 0;
+  virtual at::Tensor GeluBackward(const at::Tensor& gradient, const at::Tensor& x) const = 0;
+
+  // SwiGLU (Shazeer, 2020): gate * sigmoid(gate) * up.
+  virtual at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) const = 0;
+  virtual SwiGluGradients SwiGluBackward(const at::Tensor& gradient, const at::Tensor& gate,
+                                         const at::Tensor& up) const = 0;
+
+  // Turns x [batch, heads, positions, width] by the angles of its positions, whose cosine and sine
+  // are FP32 [positions, width / 2], or back (Su et al., 2021; pairs as in
+  // trainer/model/layers/rope.h). The result has the dimensions of x; in memory its heads lie where
+  // those of x lie.
+  virtual at::Tensor Turn(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
+                          bool back) const = 0;
+
+  // Returns the cross-entropy of each row of logits [rows, classes], FP32 [rows], and puts its
+  // gradient in the place of the logits, which are contiguous. A row whose label (int64 [rows]) is
+  // `ignored` has neither; a label that is no class has the loss NaN.
+  virtual at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& labels,
+                                  int64_t ignored) const = 0;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_KERNELS_LAYER_KERNELS_H_

@@ -65,16 +65,28 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
 
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum) {
   if (name == "adamw") return OptimizerKind::kAdamW;
+  if (name == "lion") return OptimizerKind::kLion;
   if (name == "sgd") return momentum > 0 ? OptimizerKind::kSgdMomentum : OptimizerKind::kSgd;
   return absl::InvalidArgumentError(
-      absl::StrCat("no optimizer \"", name, "\"; there are adamw, sgd"));
+      absl::StrCat("no optimizer \"", name, "\"; there are adamw, lion, sgd"));
+}
+
+int64_t MomentsOf(OptimizerKind optimizer) {
+  switch (optimizer) {
+    case OptimizerKind::kAdamW:
+      return 2;
+    case OptimizerKind::kLion:
+    case OptimizerKind::kSgdMomentum:
+      return 1;
+    case OptimizerKind::kSgd:
+      return 0;
+  }
+  return 0;
 }
 
 MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer) {
   const int64_t bytes = parameters * ElementBytes(precision);
-  const int64_t moments = optimizer == OptimizerKind::kAdamW         ? 2
-                          : optimizer == OptimizerKind::kSgdMomentum ? 1
-                                                                     : 0;
+  const int64_t moments = MomentsOf(optimizer);
   MemoryEstimate memory;
   memory.parameters = bytes;
   // The reduced gradient stays sealed until every unit carries the step; each rank's own

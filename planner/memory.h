@@ -13,7 +13,7 @@ namespace muster::planner {
 // The memory that a rank needs, in bytes. Pure arithmetic, thread-safe.
 
 enum class Precision { kFp32, kBf16, kFp64 };
-enum class OptimizerKind { kAdamW, kSgd, kSgdMomentum };
+enum class OptimizerKind { kAdamW, kLion, kSgd, kSgdMomentum };
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum);

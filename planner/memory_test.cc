@@ -33,6 +33,8 @@ TEST(EstimateMemory, CountsEachPart) {
           .logits,
       (int64_t{2048} * 50304 + (50304 + 4096) * 768) * 4);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kSgd).optimizer, 0);
+  EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kLion).optimizer,
+            4 * p);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp64, 4, 1024, OptimizerKind::kSgdMomentum).optimizer,
             8 * p);
   EXPECT_LT(EstimateMemory(shape, Precision::kBf16, 4, 1024, OptimizerKind::kAdamW).activations,
@@ -92,6 +94,7 @@ TEST(EstimateMemory, DropoutKeepsAttentionProbabilities) {
 TEST(ParseNames, AcceptTheNamesOfTheApi) {
   EXPECT_EQ(*ParsePrecision("bf16"), Precision::kBf16);
   EXPECT_FALSE(ParsePrecision("fp16").ok());
+  EXPECT_EQ(*ParseOptimizer("lion", 0), OptimizerKind::kLion);
   EXPECT_EQ(*ParseOptimizer("sgd", 0), OptimizerKind::kSgd);
   EXPECT_EQ(*ParseOptimizer("sgd", 0.9), OptimizerKind::kSgdMomentum);
   EXPECT_EQ(*ParseOptimizer("adamw", 0), OptimizerKind::kAdamW);

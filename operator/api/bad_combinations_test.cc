@@ -99,16 +99,14 @@ const ManifestCase kContradictions[] = {
      "job.yaml:10: spec.trainer.optimizer.warmupSteps: must not be more than train.steps (here 101 "
      "and 100)\n"},
     {"MomentumOfAdamW", "{name: adamw}", "{momentum: 0.9}",
-     "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: adamw has beta1 and "
-     "beta2\n"},
+     "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: adamw and "
+     "lion have beta1 and beta2\n"},
     {"BetasOfSgd", "{name: adamw}", "{name: sgd, beta1: 0.5}",
-     "job.yaml:10: spec.trainer.optimizer.beta1: beta1, beta2 and epsilon are options of adamw: "
-     "sgd "
-     "has momentum\n"},
-    {"EpsilonOfSgd", "{name: adamw}", "{name: sgd, epsilon: 1.0e-6}",
-     "job.yaml:10: spec.trainer.optimizer.beta1: beta1, beta2 and epsilon are options of adamw: "
-     "sgd "
-     "has momentum\n"},
+     "job.yaml:10: spec.trainer.optimizer.beta1: beta1 and beta2 are options of adamw and lion: "
+     "sgd has momentum\n"},
+    {"EpsilonOfLion", "{name: adamw}", "{name: lion, beta2: 0.99, epsilon: 1.0e-6}",
+     "job.yaml:10: spec.trainer.optimizer.epsilon: is an option of adamw: only its update "
+     "divides\n"},
     {"FinalFractionOfConstant", "{name: adamw}", "{schedule: constant, finalFraction: 0}",
      "job.yaml:10: spec.trainer.optimizer.finalFraction: a constant learning rate has no last "
      "value: leave it out, or set schedule to linear or cosine\n"},

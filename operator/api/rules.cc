@@ -217,9 +217,12 @@ Broken MomentumOfSgd(const OptimizerSpec& optimizer) {
 }
 
 Broken BetasOfAdamw(const OptimizerSpec& optimizer) {
-  return Unless(
-      optimizer.name() == "adamw" ||
-      (optimizer.beta1() == 0.9 && optimizer.beta2() == 0.95 && optimizer.epsilon() == 1e-8));
+  return Unless(optimizer.name() != "sgd" ||
+                (optimizer.beta1() == 0.9 && optimizer.beta2() == 0.95));
+}
+
+Broken EpsilonOfAdamw(const OptimizerSpec& optimizer) {
+  return Unless(optimizer.name() == "adamw" || optimizer.epsilon() == 1e-8);
 }
 
 Broken FinalFractionOfDecay(const OptimizerSpec& optimizer) {
@@ -318,6 +321,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"micro-divides-global", Typed<TrainSpec, MicroDividesGlobal>},
       {"momentum-of-sgd", Typed<OptimizerSpec, MomentumOfSgd>},
       {"betas-of-adamw", Typed<OptimizerSpec, BetasOfAdamw>},
+      {"epsilon-of-adamw", Typed<OptimizerSpec, EpsilonOfAdamw>},
       {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
       {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},

@@ -8,6 +8,7 @@
 #include "ATen/ops/zeros.h"
 #include "gtest/gtest.h"
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lion.h"
 #include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
@@ -53,6 +54,36 @@ TEST(AdamWTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
     f.gradients.mul_(-0.7).add_(0.01);
   }
   EXPECT_EQ(optimizer->state(0).size(), 2);
+}
+
+// The gradients change their signs from step to step, so that the mean matters.
+TEST(LionTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
+  Fixture f;
+  const OptimizerOptions o{.make = &MakeLion, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1};
+  auto optimizer = f.Make(o);
+  EXPECT_EQ(optimizer->state_names(), (std::vector<std::string>{"exp_avg"}));
+  std::vector<double> m(kElements);
+  for (int64_t t = 1; t <= 5; ++t) {
+    const double lr = 0.01 / static_cast<double>(t);
+    const double* g = f.gradients.const_data_ptr<double>();
+    for (int64_t i = 0; i < kElements; ++i) {
+      if (i < kDecayed) f.p[i] *= 1 - lr * o.weight_decay;
+      f.p[i] -= std::copysign(lr, o.beta1 * m[i] + (1 - o.beta1) * g[i]);
+      m[i] = o.beta2 * m[i] + (1 - o.beta2) * g[i];
+    }
+    optimizer->Apply(0, t, lr);
+    f.ExpectValues(1e-12);
+    f.gradients.mul_(-0.07).add_(0.001);
+  }
+  EXPECT_EQ(optimizer->state(0).size(), 1);
+}
+
+TEST(LionTest, AnElementWithoutAGradientMovesByItsDecayAlone) {
+  Fixture f;
+  f.gradients.zero_();
+  f.Make({.make = &MakeLion, .weight_decay = 0.1})->Apply(0, 1, 0.5);
+  for (int64_t i = 0; i < kDecayed; ++i) f.p[i] *= 0.95;
+  f.ExpectValues(1e-12);
 }
 
 TEST(SgdTest, FollowsThePlainFormulaWithMomentum) {

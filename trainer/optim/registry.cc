@@ -1,6 +1,7 @@
 #include "trainer/optim/registry.h"
 
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lion.h"
 #include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
@@ -9,6 +10,7 @@ Registry<OptimizerFactory>& Optimizers() {
   static auto* const registry =
       new Registry<OptimizerFactory>("optimizer.name", {
                                                            {"adamw", &MakeAdamW},
+                                                           {"lion", &MakeLion},
                                                            {"sgd", &MakeSgd},
                                                        });
   return *registry;

@@ -59,6 +59,8 @@ void WorkerMachine::On(const StreamOpened&) {
   hello->set_host(config_.host);
   hello->set_version(config_.version);
   *hello->mutable_protocols() = v1alpha1::OwnProtocols();
+  said_loading_ = IsLoading();
+  hello->set_loading(said_loading_);
   Do(SendToOperator{std::move(message)});
 }
 
@@ -109,6 +111,29 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
   next_heartbeat_ = now_;
   for (AgentMessage& report : buffer_.Take()) Do(SendToOperator{std::move(report)});
   ReportState();
+  StartEarly();
+}
+
+void WorkerMachine::StartEarly() {
+  const bool first = phase_ == Phase::kWaiting && round_.round() == 0 && early_spec_.empty();
+  if (!first || !runs_trainer()) return;
+  round_spec_ = settings_->spec;
+  early_spec_ = round_spec_.SerializeAsString();
+  // The first round of a job is expected to have all workers, in the order of their indices.
+  first_rank_ = config_.worker.index() * config_.ranks;
+  group_rank_ = config_.worker.index();
+  group_world_size_ = std::max(round_spec_.workers().count(), group_rank_ + 1);
+  world_size_ = group_world_size_ * config_.ranks;
+  for (RankSlot& slot : slots_) WantProcess(slot, absl::ZeroDuration());
+}
+
+bool WorkerMachine::IsLoading() const {
+  // Before Welcome it is not known whether there are ranks to load.
+  if (phase_ != Phase::kWaiting || round_.round() > 0) return false;
+  if (!settings_.has_value()) return true;
+  return runs_trainer() && std::any_of(slots_.begin(), slots_.end(), [](const RankSlot& slot) {
+           return slot.alive && !slot.got_hello;
+         });
 }
 
 void WorkerMachine::Refuse(const RoundId& order, const std::string& reason) {
@@ -161,7 +186,12 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   finished_.reset();
   port_ = 0;
   port_asked_ = false;
-  runs_trainer() ? PrepareTrainers(prepare.fresh(), knows_end) : PrepareCommand();
+  // Ranks that were started early hold no state yet, but the spec that they were given.
+  const bool early = !early_spec_.empty();
+  const bool outdated = early && early_spec_ != round_spec_.SerializeAsString();
+  early_spec_.clear();
+  const bool replaces = early ? outdated : prepare.fresh();
+  runs_trainer() ? PrepareTrainers(replaces, knows_end) : PrepareCommand();
 }
 
 void WorkerMachine::AdoptRound(const v1alpha1::PrepareRound& prepare) {
@@ -219,18 +249,22 @@ void WorkerMachine::On(const Tick&) {
   if (gap > kLongTick) ForgiveSilence(gap);
   FlushCommandSteps(/*now=*/false);
   for (RankSlot& slot : slots_) WatchSlot(slot);
-  if (attached_ && now_ >= next_heartbeat_) {
-    next_heartbeat_ = now_ + settings_->heartbeat;
-    AgentMessage message;
-    *message.mutable_heartbeat()->mutable_round() = round_;
-    Do(SendToOperator{std::move(message)});
-  }
+  if (attached_ && (now_ >= next_heartbeat_ || said_loading_ != IsLoading())) Heartbeat();
   const absl::Duration deadline =
       settings_.has_value() ? settings_->orphan_deadline : config_.orphan_deadline;
   if (!attached_ && phase_ != Phase::kStopping && now_ - detached_at_ > deadline) {
     BeginStop(StopCause::kOrphaned, /*save=*/true, HasSucceeded() ? kExitOk : kExitOrphaned,
               absl::StrCat("no operator for ", absl::FormatDuration(deadline)));
   }
+}
+
+void WorkerMachine::Heartbeat() {
+  next_heartbeat_ = now_ + settings_->heartbeat;
+  said_loading_ = IsLoading();
+  AgentMessage message;
+  *message.mutable_heartbeat()->mutable_round() = round_;
+  message.mutable_heartbeat()->set_loading(said_loading_);
+  Do(SendToOperator{std::move(message)});
 }
 
 // The agent was stopped or starved, so it could neither hear its ranks nor reach the operator:

@@ -75,6 +75,11 @@ class WorkerMachine {
   void On(const Tick&);
 
   void OnWelcome(const v1alpha1::Welcome& welcome);
+  // Starts the ranks of a trainer before the first round, so that it does not wait for them.
+  void StartEarly();
+  // Returns true while ranks that are started early have not all loaded.
+  bool IsLoading() const;
+  void Heartbeat();
   void OnPrepare(const v1alpha1::PrepareRound& prepare);
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::StopWorker& stop);
@@ -156,9 +161,10 @@ class WorkerMachine {
   int64_t term_ = 0;       // of the newest Welcome
   absl::Time detached_at_;
   absl::Time next_heartbeat_;
+  bool said_loading_ = false;  // in the newest hello or heartbeat
   ReportBuffer buffer_;
 
-  // State of the round.
+  // State of the round, which has number 0 before the first.
   v1alpha1::RoundId seen_;
   v1alpha1::RoundId round_;
   int first_rank_ = 0;
@@ -167,6 +173,8 @@ class WorkerMachine {
   int group_world_size_ = 0;
   // The spec that the ranks train by, as the operator sent it with the round.
   v1alpha1::TrainingJobSpec round_spec_;
+  // The spec that ranks were started with before the first round; empty without such ranks.
+  std::string early_spec_;
   std::string trajectory_;
   absl::Time prepare_deadline_;
   int port_ = 0;  // reserved for this round's store, for a job's own command

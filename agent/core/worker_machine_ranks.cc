@@ -338,6 +338,9 @@ void WorkerMachine::On(const RankEnded& event) {
     if (runs_trainer()) waits_for_save_ = false;
     return;
   }
+  // A rank that ends before the first round is started again, and its end reported, with that
+  // round.
+  if (runs_trainer() && round_.round() == 0) return slot.ResetRound();
   if (slot.kill_reason == KillReason::kReplaced) {
     return runs_trainer() ? WantProcess(slot, absl::ZeroDuration()) : PrepareCommand();
   }

@@ -51,8 +51,10 @@ TEST(WorkerMachineRanksTest, EachRankOfAJobWithCopiesInMemoryHasAFolderForThem) 
   config.copies_directory = "/dev/shm/muster-copies-1";
   World world(config);
   world.Welcome(1);
+  world.TakeTold(1);
   world.Edit(SpecWithCopies(), "first");
   world.Prepare(1, 1);
+  world.EndKilled();
   EXPECT_TRUE(world.machine().keeps_copies());
   EXPECT_EQ(world.TakeTold(1)[0].configure().copies_directory(), "/dev/shm/muster-copies-1/rank-1");
   World without(config);

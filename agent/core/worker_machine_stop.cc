@@ -126,9 +126,10 @@ void WorkerMachine::AdvanceStop() {
     if (!ending_ranks_ && StopIsDone()) EndRanks(config_.term_grace);
     return;
   }
-  const bool clean = std::all_of(slots_.begin(), slots_.end(), [](const RankSlot& s) {
-    return s.generation == 0 || (s.finished && s.succeeded);
-  });
+  const bool clean =
+      round_.round() == 0 || std::all_of(slots_.begin(), slots_.end(), [](const RankSlot& s) {
+        return s.generation == 0 || (s.finished && s.succeeded);
+      });
   if (stop_cause_ == StopCause::kOrder && clean) exit_code_ = 0;
   if (stop_cause_ != StopCause::kSignal && !finished_.has_value()) {
     FinishWorker(clean, exit_code_, exit_reason_);

@@ -118,7 +118,7 @@ TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {
   member->set_first_rank(3);
   world.Say(message);
   EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "rank 4 is beyond the world size of 4");
-  EXPECT_FALSE(world.alive(0));
+  for (const v1alpha1::ToTrainer& told : world.TakeTold(0)) EXPECT_FALSE(told.has_prepare());
 }
 
 TEST(WorkerMachineTest, ARoundThatBeginsAfreshReplacesEveryRank) {

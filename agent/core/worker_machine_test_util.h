@@ -168,6 +168,8 @@ class World {
   bool exited() const { return exit_code_ >= 0; }
   int exit_code() const { return exit_code_; }
   int port_requests() const { return port_requests_; }
+  // As the newest hello or heartbeat said.
+  bool said_loading() const { return said_loading_; }
   const std::vector<std::string>& redials() const { return redials_; }
   WorkerMachine& machine() { return machine_; }
   // Sets the spec of the next rounds.
@@ -208,6 +210,8 @@ class World {
   void Apply(SendToOperator& a) {
     if (a.message.has_ready()) NotOld(a.message.ready().round());
     if (a.message.has_joined()) NotOld(a.message.joined().round());
+    if (a.message.has_hello()) said_loading_ = a.message.hello().loading();
+    if (a.message.has_heartbeat()) said_loading_ = a.message.heartbeat().loading();
     if (!a.message.has_heartbeat()) said_.push_back(a.message);
   }
   void Apply(ReservePort&) { ++port_requests_; }
@@ -231,6 +235,7 @@ class World {
   v1alpha1::TrainingJobSpec spec_;
   std::string trajectory_ = "first";
   v1alpha1::RoundId newest_;
+  bool said_loading_ = false;
   int port_requests_ = 0;
   int exit_code_ = -1;
 };

@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 TEXT = pathlib.Path(__file__).read_text()  # any text will do
 WIDTH = 128
 CONTEXT = 32
+GLOBAL_BATCH = 24  # of all ranks: 1, 2, 3, 4, 6, 8, 12 or 24 of them
 
 
 class CharacterModel(nn.Module):
@@ -33,12 +34,13 @@ class CharacterModel(nn.Module):
         return self.head(states)
 
 
-def batch(step, rank, world_size, size=16):
-    """The batch of a step follows from its number alone, so that a resumed run sees the same data."""
-    generator = torch.Generator().manual_seed(step * world_size + rank)
+def batch(step, rank, world_size, size=GLOBAL_BATCH):
+    """A rank's part of the batch of a step, which follows from the step's number alone: a run that is resumed, with
+    any number of ranks that divides `size`, sees the same data."""
+    generator = torch.Generator().manual_seed(step)
     text = torch.tensor(list(TEXT.encode()))
     starts = torch.randint(len(text) - CONTEXT - 1, (size,), generator=generator)
-    rows = torch.stack([text[start:start + CONTEXT + 1] for start in starts])
+    rows = torch.stack([text[start:start + CONTEXT + 1] for start in starts[rank::world_size]])
     return rows[:, :-1], rows[:, 1:]
 
 

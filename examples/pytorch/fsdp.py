@@ -20,7 +20,7 @@ from torch.distributed.fsdp import fully_shard
 
 import muster
 
-from ddp import CONTEXT, CharacterModel, batch
+from ddp import CONTEXT, GLOBAL_BATCH, CharacterModel, batch
 
 
 def newest(folder):
@@ -47,6 +47,13 @@ def load(path, model, optimizer):
     dcp.load(state, checkpoint_id=path)
     set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
     return state["step"]
+
+
+def mean_over_ranks(value):
+    """The mean over all ranks: the loss of the whole batch, however many ranks share it."""
+    mean = value.detach().clone()
+    dist.all_reduce(mean, dist.ReduceOp.SUM)
+    return mean / dist.get_world_size()
 
 
 def all_agree(wanted, device):
@@ -82,7 +89,7 @@ def main():
     if checkpoint is not None:
         step = load(checkpoint, model, optimizer)
         if rank == 0:
-            print(f"continues from step {step}", flush=True)
+            print(f"continues from step {step} on {world_size} ranks", flush=True)
 
     while step < options.steps:
         inputs, targets = (part.to(device) for part in batch(step, rank, world_size))
@@ -91,6 +98,7 @@ def main():
         loss.backward()
         optimizer.step()
         step += 1
+        loss = mean_over_ranks(loss)
         leaves = all_agree(muster.leaving_in() is not None, device)
         wanted = all_agree(muster.should_checkpoint(), device)
         saved = None
@@ -98,7 +106,7 @@ def main():
             saved = save(folder, step, model, optimizer)
             if rank == 0:
                 print(f"step {step} loss {loss.item():.6f}", flush=True)
-        muster.report(step, loss, tokens=16 * CONTEXT * world_size, steps=options.steps, checkpoint=saved)
+        muster.report(step, loss, tokens=GLOBAL_BATCH * CONTEXT, steps=options.steps, checkpoint=saved)
         if leaves:
             muster.wait_to_leave()
             break

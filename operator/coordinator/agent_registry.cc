@@ -224,6 +224,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     state.version = hello.version();
     state.seen = hello.seen();
     state.active = hello.active();
+    state.loading = hello.loading();
     worker.attachment = id;
     attachments_[id] = {&job, &worker};
     worker.stream = std::move(stream);
@@ -245,8 +246,12 @@ void AgentRegistry::Receive(uint64_t attachment, const AgentMessage& message) {
     if (place == attachments_.end()) return;  // superseded: its reports no longer count
     AgentState& state = place->second.worker->state;
     state.last_heard = clock_.Monotonic();
-    if (message.has_heartbeat()) return;
-    changed = Apply(message, state);
+    if (message.has_heartbeat()) {
+      if (std::exchange(state.loading, message.heartbeat().loading()) == state.loading) return;
+      changed = true;
+    } else {
+      changed = Apply(message, state);
+    }
     job_uid = place->second.job->registration.uid;
     job_key = place->second.job->registration.key;
   }

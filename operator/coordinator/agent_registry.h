@@ -57,6 +57,7 @@ struct AgentState {
   std::string version;
   v1alpha1::RoundId seen;
   v1alpha1::RoundId active;
+  bool loading = false;  // as it said last
   std::optional<v1alpha1::WorkerReady> ready;
   std::optional<v1alpha1::WorkerJoined> joined;
   std::optional<v1alpha1::WorkerFinished> finished;

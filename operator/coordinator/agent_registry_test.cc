@@ -207,6 +207,22 @@ TEST_F(AgentRegistryTest, StepsAndHeartbeatsDoNotWakeTheController) {
   EXPECT_EQ(changes_.size(), 1u);
 }
 
+TEST_F(AgentRegistryTest, TheControllerIsWokenWhenTheRanksOfAWorkerHaveLoaded) {
+  v1alpha1::AgentHello hello = Hello(0, 1);
+  hello.set_loading(true);
+  const auto id = registry_.Attach(hello, stream_);
+  EXPECT_TRUE(registry_.Agents("uid")[0].loading);
+  changes_.clear();
+  v1alpha1::AgentMessage message;
+  message.mutable_heartbeat()->set_loading(true);
+  registry_.Receive(*id, message);
+  EXPECT_TRUE(changes_.empty());
+  message.mutable_heartbeat()->set_loading(false);
+  registry_.Receive(*id, message);
+  EXPECT_FALSE(registry_.Agents("uid")[0].loading);
+  EXPECT_EQ(changes_.size(), 1u);
+}
+
 TEST_F(AgentRegistryTest, AJobThatIsGoneClosesItsStreams) {
   ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
   registry_.Unregister("uid");

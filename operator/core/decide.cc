@@ -44,7 +44,7 @@ constexpr Policy kPolicies[] = {
     HandleDeletion, ReportProgress,       ReportCheckpoint,       ExpireFinished,
     Admit,          RestoreFailures,      RecordFinishedCommands, FinishWhenDone,
     CountFailures,  ApplyQueueOrder,      SuspendOrResume,        EnforceDeadline,
-    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeSlicesLeave,  DriveRounds,
+    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange,  DriveRounds,
     SaveOnRequest,  SaveAtIntervals,      ReconcilePods,
 };
 

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/fence.h"
 #include "operator/core/growth_sizes.h"
-#include "operator/core/hand_over.h"
 #include "operator/core/index_ranges.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
@@ -170,7 +169,15 @@ bool KeepOneHolder(const Draft& draft, Roster& roster) {
 struct Newcomers {
   std::vector<const Worker*> there;
   bool others_come = false;  // others are on their way
+  // When one that still loads is there nevertheless.
+  absl::Time loaded_at_latest = absl::InfiniteFuture();
 };
+
+// Returns the time from which a round would not wait for the ranks of an attached worker to load,
+// or, if that is not known, would rather wait than train on without it.
+absl::Time LoadedAt(const Draft& draft, const AgentView& agent) {
+  return agent.loading ? agent.attached_at + draft.options.join_deadline : agent.attached_at;
+}
 
 // Returns those up to index `joining`.
 Newcomers FindNewcomers(const Draft& draft, int joining) {
@@ -183,8 +190,12 @@ Newcomers FindNewcomers(const Draft& draft, int joining) {
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && (worker->ended || IsLeaving(memory, *worker))) continue;
     if (worker != nullptr && worker->presence == Presence::kPresent) {
-      found.there.push_back(worker);
-      continue;
+      const absl::Time loaded_at = LoadedAt(draft, *worker->agent);
+      if (loaded_at <= draft.view.now) {
+        found.there.push_back(worker);
+        continue;
+      }
+      found.loaded_at_latest = std::min(found.loaded_at_latest, loaded_at);
     }
     found.others_come =
         found.others_come || IsOnNode(worker) || draft.view.placement.reason.empty();
@@ -202,7 +213,7 @@ int MostToJoin(const Draft& draft) {
 // Returns the time at which the Active round takes newcomers in: at once if all are there, else
 // some time after the first has come, since each time interrupts the others.
 absl::Time TimeToJoin(const Draft& draft, const Newcomers& newcomers) {
-  if (newcomers.there.empty()) return absl::InfiniteFuture();
+  if (newcomers.there.empty()) return newcomers.loaded_at_latest;
   const absl::Time settled = draft.plan.memory.phase_since + draft.options.grow_delay;
   if (!newcomers.others_come) return settled;
   absl::Time first = absl::InfiniteFuture();
@@ -300,14 +311,13 @@ MemberSelection ChooseMembers(const Draft& draft) {
   return wanted;
 }
 
-std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
+std::optional<Break> FindOtherMembers(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive || memory.stop.since) return std::nullopt;
   const int count = SizeOfRound(draft);
   Break found;
   found.reason = Reason::kMembershipChanged;
   if (!memory.members.empty() && memory.members.back().worker().index() >= count && count > 0) {
-    if (!MayShrinkNow(draft)) return std::nullopt;
     found.sentence = DescribeShrink(draft, count);
     return found;
   }

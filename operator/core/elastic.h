@@ -27,7 +27,7 @@ MemberSelection ChooseMembers(const Draft& draft);
 
 // Returns a Break with reason MembershipChanged if the Active round should grow (a worker came
 // back, workers.count was raised, all workers beyond it have come) or shrink.
-std::optional<Break> FindOtherMembersWanted(const Draft& draft);
+std::optional<Break> FindOtherMembers(const Draft& draft);
 
 // Returns the time at which the Active round takes in workers that have come meanwhile, unless
 // others come first; InfiniteFuture if there are none.

@@ -58,6 +58,28 @@ TEST_F(ElasticTest, AWorkerThatDoesNotComeHoldsUpTheOthersForAWhileAndTheTrainin
   EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1 Prepare:2") << plan.sentence;
 }
 
+TEST_F(ElasticTest, AWorkerWhoseRanksLoadJoinsOnceTheyHave) {
+  for (const int index : {2, 3}) world_.AddAgent(index).loading = true;
+  Plan plan = world_.Decide();
+  EXPECT_TRUE(Trains()) << plan.sentence;
+  EXPECT_THAT(plan.orders, IsEmpty());
+
+  world_.Advance(absl::Minutes(2));
+  for (AgentView& agent : world_.view.agents) agent.loading = false;
+  plan = world_.Decide();
+  EXPECT_EQ(world_.memory.broken_sentence, "workers 2-3 are attached and join the next round");
+}
+
+TEST_F(ElasticTest, AWorkerThatNeverSaysThatItHasLoadedJoinsAsLateAsARoundWaits) {
+  for (const int index : {2, 3}) world_.AddAgent(index).loading = true;
+  const Plan plan = world_.Decide();
+  ASSERT_TRUE(plan.requeue_after.has_value());
+  EXPECT_LE(*plan.requeue_after, world_.options.join_deadline);
+  world_.Advance(world_.options.join_deadline);
+  world_.Decide();
+  EXPECT_EQ(world_.memory.broken_sentence, "workers 2-3 are attached and join the next round");
+}
+
 TEST_F(ElasticTest, AWorkerWithoutANodeIsNotWaitedFor) {
   for (PodView& pod : world_.view.pods) {
     if (pod.index == 3) pod.node.clear();

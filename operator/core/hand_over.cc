@@ -1,10 +1,13 @@
 #include "operator/core/hand_over.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "operator/core/elastic.h"
 #include "operator/core/held_slices.h"
+#include "operator/core/order_save.h"
 #include "operator/core/progress.h"
 #include "operator/core/spot.h"
 #include "operator/core/workers.h"
@@ -37,31 +40,40 @@ bool EndsAnyhow(const Draft& draft) {
   });
 }
 
+// Returns why a checkpoint is to be saved before the members change; empty if none is.
+std::string WhySaveFirst(const Draft& draft) {
+  if (draft.plan.memory.stop.since || EndsAnyhow(draft)) return "";
+  if (!draft.spec().has_trainer()) {
+    if (NewestCheckpoint(draft) < 0) return "";
+    const auto wanted = FindOtherMembers(draft);
+    if (!wanted) return "";
+    return absl::StrCat(wanted->sentence,
+                        ": the processes of the command end for it, and save first");
+  }
+  if (!draft.spec().has_checkpoint() || !SlicesLeave(draft)) return "";
+  return absl::StrCat("the job is to have ", draft.WorkersWanted(),
+                      " workers, and the workers that leave hold slices of the state that "
+                      "no other has: a checkpoint is saved first");
+}
+
 }  // namespace
 
-void SaveBeforeSlicesLeave(Draft& draft) {
+void SaveBeforeMembersChange(Draft& draft) {
   HandOverMemory& memory = draft.memory().hand_over;
-  if (draft.memory().stop.since || !draft.spec().has_checkpoint() || !SlicesLeave(draft) ||
-      EndsAnyhow(draft)) {
+  const std::string why = WhySaveFirst(draft);
+  if (why.empty()) {
     memory = {};
     return;
   }
   if (!memory.until) {
     memory = {draft.view.now + kMostWait, NewestCheckpoint(draft)};
-    const Worker* worker = draft.FindWorker(draft.memory().members.front().worker().index());
-    if (worker != nullptr && worker->agent != nullptr && worker->agent->attached) {
-      draft.Send(*worker, SaveOrder{draft.memory().id});
-    }
-    draft.EmitNormal(
-        Reason::kSaveRequested,
-        absl::StrCat("the job is to have ", draft.WorkersWanted(),
-                     " workers, and the workers that leave hold slices of the state that "
-                     "no other has: a checkpoint is saved first"));
+    OrderSaves(draft);
+    draft.EmitNormal(Reason::kSaveRequested, why);
   }
   draft.RequeueAt(*memory.until);
 }
 
-bool MayShrinkNow(const Draft& draft) {
+bool MayChangeMembersNow(const Draft& draft) {
   const HandOverMemory& memory = draft.plan.memory.hand_over;
   return !memory.until || draft.view.now >= *memory.until ||
          NewestCheckpoint(draft) > memory.checkpoint;

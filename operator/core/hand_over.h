@@ -5,13 +5,15 @@
 
 namespace muster::control {
 
-// Policy: where ranks divide the state, a smaller workers.count may take away the only holder of a
-// slice. The job saves a checkpoint before its round goes on without such workers; after two
-// minutes it goes on without one.
-void SaveBeforeSlicesLeave(Draft& draft);
+// Policy: a change of members that is wanted, and not forced, waits for a checkpoint where it would
+// take steps back, but for two minutes at most:
+// - where ranks divide the state, and workers leave with slices of it that no other has;
+// - where the job brings its own command, whose processes all end for it. Only a command that has
+//   reported a checkpoint is asked for one (agent/client).
+void SaveBeforeMembersChange(Draft& draft);
 
-// Returns true if the round under way may be broken for a smaller number of workers.
-bool MayShrinkNow(const Draft& draft);
+// Returns true if the round under way may be broken for other members.
+bool MayChangeMembersNow(const Draft& draft);
 
 }  // namespace muster::control
 

@@ -2,11 +2,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/testing/command_world.h"
 #include "operator/core/testing/test_world.h"
 
 namespace muster::control {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A job of four workers whose ranks divide the state, by `shard` of them.
@@ -33,7 +35,7 @@ TEST(HandOverTest, TheJobSavesBeforeTheOnlyHoldersOfASliceLeave) {
   world.Decide();
   world.view.spec.mutable_workers()->set_count(3);
   const Plan plan = world.Decide();
-  EXPECT_EQ(OrderTexts(plan), "Save:0");
+  EXPECT_EQ(OrderTexts(plan), "Save:0 Save:1 Save:2 Save:3");
   EXPECT_EQ(EventReasons(plan), "SaveRequested");
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "it trains on while it saves";
   EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty()) << "it is asked once";
@@ -94,6 +96,59 @@ TEST(HandOverTest, AJobThatGetsItsWorkersBackTrainsOn) {
   EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
   EXPECT_FALSE(world.memory.hand_over.until.has_value());
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+}
+
+// A command of two workers that trains, and is to have `count`.
+CommandWorld ScaledCommand(int count) {
+  CommandWorld world(2);
+  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+  world.view.spec.mutable_workers()->set_max(3);
+  world.Decide();
+  world.AddWorkers();
+  world.Decide();
+  world.JoinAll();
+  world.view.spec.mutable_workers()->set_count(count);
+  return world;
+}
+
+TEST(HandOverTest, ACommandThatReportsCheckpointsSavesBeforeOtherMembersEndItsProcesses) {
+  for (const int count : {1, 3}) {
+    CommandWorld world = ScaledCommand(count);
+    Write(world, 20);
+    if (count == 3) {
+      world.Decide();
+      world.AddPod(2);
+      world.AddAgent(2);
+      world.Advance(absl::Seconds(5));
+    }
+    const Plan plan = world.Decide();
+    EXPECT_EQ(OrderTexts(plan), "Save:0 Save:1") << count;
+    EXPECT_THAT(EventReasons(plan), HasSubstr("SaveRequested"));
+    EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+    Write(world, 23);
+    world.Decide();
+    EXPECT_EQ(world.memory.broken_sentence, count == 1
+                                                ? "workers.count is 1 now"
+                                                : "worker 2 is attached and joins the next round");
+  }
+}
+
+TEST(HandOverTest, ACommandThatNeverReportedACheckpointIsNotWaitedFor) {
+  CommandWorld world = ScaledCommand(1);
+  world.Decide();
+  EXPECT_EQ(world.memory.broken_sentence, "workers.count is 1 now");
+}
+
+TEST(HandOverTest, ACommandThatDoesNotSaveHoldsUpTheChangeForTwoMinutes) {
+  CommandWorld world = ScaledCommand(1);
+  Write(world, 20);
+  EXPECT_EQ(OrderTexts(world.Decide()), "Save:0 Save:1");
+  world.Advance(absl::Seconds(119));
+  world.Decide();
+  EXPECT_EQ(world.memory.broken_sentence, "");
+  world.Advance(absl::Seconds(2));
+  world.Decide();
+  EXPECT_EQ(world.memory.broken_sentence, "workers.count is 1 now");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "operator/core/elastic.h"
 #include "operator/core/failure_text.h"
 #include "operator/core/finish.h"
+#include "operator/core/hand_over.h"
 #include "operator/core/spot.h"
 #include "operator/core/trajectory.h"
 #include "operator/core/workers.h"
@@ -246,7 +247,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
   if (auto found = FindStall(draft, memory.id)) return found;
   if (auto found = FindLeftBehind(draft, memory)) return found;
   if (auto found = FindLate(draft, memory)) return found;
-  return FindOtherMembersWanted(draft);
+  return MayChangeMembersNow(draft) ? FindOtherMembers(draft) : std::nullopt;
 }
 
 std::set<int> FindUnnamed(const Draft& draft) {

@@ -17,9 +17,6 @@ bool WasDone(const Draft& draft) {
 }
 
 std::string WhyImpossible(const Draft& draft) {
-  if (!draft.spec().has_trainer()) {
-    return "the job brings its own command, which decides itself when to save";
-  }
   return draft.spec().has_checkpoint() ? "" : "the job has no spec.checkpoint to save to";
 }
 
@@ -46,9 +43,12 @@ void SaveOnRequest(Draft& draft) {
   // Nothing was ordered yet; the next decision tries again.
   if (memory.phase != RoundPhase::kActive || OrderSaves(draft) == 0) return;
   memory.save_request = asked;
+  const char* const what =
+      draft.spec().has_trainer()
+          ? ": a checkpoint is saved after the current step"
+          : ": the command is asked to save (should_checkpoint() of muster.py), if it listens";
   draft.EmitNormal(Reason::kSaveRequested,
-                   absl::StrCat("annotation ", kSaveRequest, " is ", asked,
-                                ": a checkpoint is saved after the current step"));
+                   absl::StrCat("annotation ", kSaveRequest, " is ", asked, what));
 }
 
 }  // namespace muster::control

@@ -87,23 +87,25 @@ TEST(SaveRequestTest, AJobThatCannotSaveRefusesOnceAndSaysWhy) {
   without.MakeActive();
   without.Decide();
   without.view.job.save_request = "now";
-  Plan plan = without.Decide();
+  const Plan plan = without.Decide();
   EXPECT_THAT(OrderTexts(plan), IsEmpty());
   ASSERT_EQ(plan.events.size(), 1u);
   EXPECT_EQ(plan.events[0].type, Event::Type::kWarning);
   EXPECT_THAT(plan.events[0].message, HasSubstr("the job has no spec.checkpoint to save to"));
   EXPECT_THAT(without.Decide().events, IsEmpty());
+}
 
+TEST(SaveRequestTest, ACommandIsAskedAndTheEventSaysThatItNeedNotListen) {
   TestWorld command(2);
   command.view.spec.clear_trainer();
   command.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
   command.MakeActive();
   command.Decide();
   command.view.job.save_request = "now";
-  plan = command.Decide();
-  EXPECT_THAT(OrderTexts(plan), IsEmpty());
+  const Plan plan = command.Decide();
+  EXPECT_EQ(OrderTexts(plan), "Save:0 Save:1");
   ASSERT_EQ(plan.events.size(), 1u);
-  EXPECT_THAT(plan.events[0].message, HasSubstr("brings its own command"));
+  EXPECT_THAT(plan.events[0].message, HasSubstr("if it listens"));
 }
 
 }  // namespace

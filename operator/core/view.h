@@ -108,6 +108,7 @@ struct PodView {
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
+  std::string gpu_fault;  // what its node's conditions say about a broken GPU; empty: nothing
 };
 
 // Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores
@@ -169,6 +170,8 @@ struct AgentView {
   // Fields of the newest AgentHello.
   RoundStamp seen;
   RoundStamp active;
+  // Its ranks load, before its first round; a round that it joins later would wait for them.
+  bool loading = false;
   std::optional<ReadyReport> ready;
   std::optional<JoinedReport> joined;
   std::optional<FinishedReport> finished;

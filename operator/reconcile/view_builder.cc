@@ -51,6 +51,7 @@ AgentView ToAgentView(const AgentState& state) {
   view.attached = state.attached;
   view.session = state.session;
   view.attached_at = state.attached_at;
+  view.loading = state.loading;
   view.detached_at = state.detached_at;
   view.last_heard = state.last_heard;
   view.ranks = state.ranks;

@@ -4,11 +4,14 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -43,17 +46,20 @@ std::string Cache() {
 
 // Returns the example as a user on this machine would have it: with paths of this test, and the
 // reference build's python3.
-std::unique_ptr<LocalRun> NewRun(const std::string& job, const std::string& folder) {
+std::string ManifestOf(const std::string& job) {
   const auto text = ReadFile(FileSystem(), ProgramPath(absl::StrCat("examples/", job, ".yaml")));
   EXPECT_TRUE(text.ok()) << text.status();
   const std::string python = absl::StrCat("[env, MUSTER_CACHE=", Cache(), ", ",
                                           ProgramPath("tests/parity/with_reference.sh"));
-  const std::string manifest = absl::StrReplaceAll(
-      text.value_or(""), {{"[python3", python},
-                          {"examples/pytorch/", ProgramPath("examples/pytorch/")},
-                          {"value: agent/client", "value: " + ProgramPath("agent/client")},
-                          {".muster/checkpoints/" + job, "$FOLDER/checkpoints"}});
-  return std::make_unique<LocalRun>(FreshFolder(folder), job, manifest);
+  return absl::StrReplaceAll(text.value_or(""),
+                             {{"[python3", python},
+                              {"examples/pytorch/", ProgramPath("examples/pytorch/")},
+                              {"value: agent/client", "value: " + ProgramPath("agent/client")},
+                              {".muster/checkpoints/" + job, "$FOLDER/checkpoints"}});
+}
+
+std::unique_ptr<LocalRun> NewRun(const std::string& job, const std::string& folder) {
+  return std::make_unique<LocalRun>(FreshFolder(folder), job, ManifestOf(job));
 }
 
 // Returns the last line of the script's that names a loss: "step 300 loss 1.234567".
@@ -73,14 +79,26 @@ void ExpectSuccess(LocalRun& run) {
   ASSERT_EQ(end->code, kExitOk) << run.Output();
 }
 
+// Returns the last line with a loss of a run that nobody touches, which is trained once for each
+// job.
+const std::string& UndisturbedLoss(const std::string& job) {
+  static auto& losses = *new std::map<std::string, std::string>();
+  const auto [known, is_new] = losses.try_emplace(job);
+  if (!is_new) return known->second;
+  const auto run = NewRun(job, job + "-undisturbed");
+  EXPECT_TRUE(run->Start().ok());
+  ExpectSuccess(*run);
+  EXPECT_THAT(run->Output(), Not(HasSubstr("continues from step")));
+  EXPECT_THAT(run->Output(), Not(HasSubstr("UserWarning")));
+  known->second = LastLoss(*run);
+  EXPECT_THAT(known->second, HasSubstr("step 300 loss "));
+  return known->second;
+}
+
 // Kills a rank once the first checkpoint is there, and expects the run to end as another did that
 // nobody touched.
 void ExpectTheSameLossAfterAKill(const std::string& job) {
-  const auto undisturbed = NewRun(job, job + "-undisturbed");
-  ASSERT_TRUE(undisturbed->Start().ok());
-  ExpectSuccess(*undisturbed);
-  EXPECT_THAT(undisturbed->Output(), Not(HasSubstr("continues from step")));
-  EXPECT_THAT(undisturbed->Output(), Not(HasSubstr("UserWarning")));
+  const std::string& undisturbed = UndisturbedLoss(job);
   const auto disturbed = NewRun(job, job + "-disturbed");
   ASSERT_TRUE(disturbed->Start().ok());
   const absl::Status saved = disturbed->WaitForOutput("step 20 loss", kLong);
@@ -90,8 +108,7 @@ void ExpectTheSameLossAfterAKill(const std::string& job) {
   ASSERT_EQ(kill(ranks[1], SIGKILL), 0);
   ExpectSuccess(*disturbed);
   EXPECT_THAT(disturbed->Output(), HasSubstr("continues from step"));
-  EXPECT_THAT(LastLoss(*undisturbed), HasSubstr("step 300 loss "));
-  EXPECT_EQ(LastLoss(*disturbed), LastLoss(*undisturbed));
+  EXPECT_EQ(LastLoss(*disturbed), undisturbed);
 }
 
 TEST(PytorchExamplesTest, AKilledDdpScriptEndsWithTheLossOfAnUndisturbedOne) {
@@ -100,6 +117,39 @@ TEST(PytorchExamplesTest, AKilledDdpScriptEndsWithTheLossOfAnUndisturbedOne) {
 
 TEST(PytorchExamplesTest, AKilledFsdpScriptEndsWithTheLossOfAnUndisturbedOne) {
   ExpectTheSameLossAfterAKill("pytorch-fsdp");
+}
+
+// Gives the job another number of workers, and waits until the script goes on with them.
+void Scale(LocalRun& run, int workers) {
+  run.Signal(SIGKILL);
+  run.SetManifest(absl::StrReplaceAll(ManifestOf("pytorch-fsdp"),
+                                      {{"count: 2", absl::StrCat("count: ", workers)}}));
+  ASSERT_TRUE(run.Start().ok());
+  const absl::Status continued = run.WaitForOutput(absl::StrCat("on ", workers, " ranks"), kLong);
+  ASSERT_TRUE(continued.ok()) << continued;
+}
+
+double NumberAfter(const std::string& line, const std::string& word) {
+  double number = std::numeric_limits<double>::quiet_NaN();
+  const size_t at = line.find(word);
+  if (at != line.npos) EXPECT_TRUE(absl::SimpleAtod(line.substr(at + word.size()), &number));
+  return number;
+}
+
+// Each change of size ends all processes of the script, after they have saved.
+TEST(PytorchExamplesTest, AFsdpScriptGrowsAndShrinksWithTheLossOfAnUndisturbedOne) {
+  const auto run = NewRun("pytorch-fsdp", "fsdp-scaled");
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status saved = run->WaitForOutput("step 20 loss", kLong);
+  ASSERT_TRUE(saved.ok()) << saved;
+  Scale(*run, 3);
+  Scale(*run, 1);
+  ExpectSuccess(*run);
+  const std::string last = LastLoss(*run);
+  EXPECT_THAT(last, HasSubstr("step 300 loss "));
+  // Sums over other ranks are rounded otherwise.
+  EXPECT_NEAR(NumberAfter(last, "loss "), NumberAfter(UndisturbedLoss("pytorch-fsdp"), "loss "),
+              5e-3);
 }
 
 TEST(PytorchExamplesTest, AFsdpScriptSavesBeforeItIsStoppedAndShowsItsProgress) {

@@ -38,6 +38,9 @@ struct Announcement {
   absl::Duration left;
 };
 
+// The time that a worker takes to leave a node with a broken GPU: nobody takes the node away.
+inline constexpr absl::Duration kGpuFaultWarning = absl::Minutes(10);
+
 // Returns the announcement, by taint or by the node's agent, that leaves the least time; nullopt if
 // there is none. Nothing new is to be bound to a node that has one, whatever the pod tolerates and
 // the taint's effect is, because it would have to leave again. `wall` is the time now.

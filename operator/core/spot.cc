@@ -59,8 +59,11 @@ NoticeMemory* FindNotice(Draft& draft, const Worker& worker) {
   return notice.incarnation == worker.incarnation ? &notice : nullptr;
 }
 
+// A worker with GPUs leaves a node with a broken one before it fails there.
 std::optional<Announcement> AnnouncementFor(const Draft& draft, const PodView& pod) {
-  return FindAnnouncement(pod.node_taints, pod.node_notice, draft.view.wall);
+  auto found = FindAnnouncement(pod.node_taints, pod.node_notice, draft.view.wall);
+  if (found || pod.gpu_fault.empty() || draft.spec().workers().gpus() == 0) return found;
+  return Announcement{pod.gpu_fault, "its GPUs are not to be used", kGpuFaultWarning};
 }
 
 void SetDeadline(const Draft& draft, absl::Duration left, NoticeMemory& notice) {

@@ -53,6 +53,23 @@ TEST(SpotNoticeTest, ANoticeOfTheNodesAgentIsTakenByItsOwnDeadline) {
   EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0") << "ten seconds are kept for the next round";
 }
 
+TEST(SpotNoticeTest, AWorkerWithGpusLeavesANodeWithABrokenOneBeforeItFails) {
+  for (const int gpus : {0, 8}) {
+    TestWorld world = ActiveWorld(2, 1);
+    world.view.spec.mutable_workers()->set_gpus(gpus);
+    WriteIn(world, 10, absl::Seconds(40));
+    world.Decide();
+    world.view.pods[1].gpu_fault = "muster.dev/GPUHealthy is False (FatalXid)";
+    EXPECT_EQ(OrderTexts(world.Decide()), gpus == 0 ? "" : "Save:1");
+    if (gpus == 0) continue;
+    EXPECT_EQ(world.view.status.workers().leaving(0).notice(),
+              "muster.dev/GPUHealthy is False (FatalXid), its GPUs are not to be used");
+    Write(world, 12);
+    EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0");
+    EXPECT_EQ(world.view.status.failures().count(), 0) << "it has not failed";
+  }
+}
+
 TEST(SpotNoticeTest, WithoutTimeForACheckpointItHandsOverAndTheDeadlineIsKept) {
   TestWorld world = ActiveWorld(3, 1);
   WriteIn(world, 10, absl::Seconds(60));

@@ -15,6 +15,7 @@
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/kube/object_meta.h"
+#include "operator/placement/cluster/gpu_faults.h"
 #include "operator/reconcile/alerts_by_receiver.h"
 #include "operator/reconcile/read_your_writes.h"
 
@@ -156,6 +157,11 @@ void Controller::NoteNode(PodView& pod) const {
     pod.node_conditions = node->conditions;
     pod.node_taints = node->taints;
     pod.node_notice = node->notice;
+    for (const ConditionView& condition : node->conditions) {
+      if (auto fault = FindGpuFault(condition.type, condition.status, condition.reason)) {
+        pod.gpu_fault = *std::move(fault);
+      }
+    }
   } else {
     pod.node_conditions = {{"Ready", "Unknown", kNodeDeleted}};
   }

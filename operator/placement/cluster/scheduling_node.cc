@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_fields.h"
+#include "operator/placement/cluster/gpu_faults.h"
 #include "operator/placement/cluster/quantity.h"
 
 namespace muster::control {
@@ -112,14 +113,12 @@ bool IsReady(const Json& status) {
   return ready;
 }
 
-// The node agent's verdict. A GPU with a fault would take a whole gang down again and again.
-std::optional<NodeComplaint> FindGpuFault(const Json& status) {
+// A GPU with a fault would take a whole gang down again and again.
+std::optional<NodeComplaint> FindUnhealthyGpu(const Json& status) {
   for (const Json& condition : ArrayField(status, "conditions")) {
-    if (StringField(condition, "type") != "muster.dev/GPUHealthy") continue;
-    if (StringField(condition, "status") != "False") return std::nullopt;
-    return NodeComplaint{
-        NodeFault::kUnhealthyGpu,
-        absl::StrCat("muster.dev/GPUHealthy is False (", StringField(condition, "reason"), ")")};
+    auto fault = FindGpuFault(StringField(condition, "type"), StringField(condition, "status"),
+                              StringField(condition, "reason"));
+    if (fault) return NodeComplaint{NodeFault::kUnhealthyGpu, *std::move(fault)};
   }
   return std::nullopt;
 }
@@ -161,7 +160,7 @@ absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json) {
   Fill(allocatable, node);
   if (!node.complaint) node.complaint = Compare(allocatable, capacity);
   if (!node.complaint) node.complaint = CompareGpuCount(node);
-  if (!node.complaint) node.complaint = FindGpuFault(status);
+  if (!node.complaint) node.complaint = FindUnhealthyGpu(status);
   return node;
 }
 

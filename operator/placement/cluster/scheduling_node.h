@@ -29,7 +29,7 @@ enum class NodeFault {
   kAbsurdAmount,    // more than any machine has
   kUnreadable,      // not a quantity
   kContradiction,   // more allocatable than capacity, or than its own GPU count
-  kUnhealthyGpu,    // the condition muster.dev/GPUHealthy is False
+  kUnhealthyGpu,    // a condition says that a GPU is broken (gpu_faults.h)
 };
 inline constexpr int kNodeFaults = 5;
 std::string_view Name(NodeFault fault);  // "NegativeAmount", ...: a metric's label

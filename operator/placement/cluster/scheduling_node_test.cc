@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "gtest/gtest.h"
+#include "operator/placement/cluster/gpu_faults.h"
 
 namespace muster::control {
 namespace {
@@ -63,6 +64,16 @@ TEST(SchedulingNodeTest, ANodeWhoseGpusAreUnhealthyIsSetAside) {
             (NodeComplaint{NodeFault::kUnhealthyGpu, "muster.dev/GPUHealthy is False (FatalXid)"}));
   EXPECT_EQ(with("True").complaint, std::nullopt);
   EXPECT_EQ(with("Unknown").complaint, std::nullopt);
+}
+
+TEST(GpuFaultsTest, TheConditionsOfOtherProgramsCountInTheirOwnSense) {
+  EXPECT_EQ(FindGpuFault("AcceleratedHardwareReady", "False", "NvidiaXID79Error"),
+            "AcceleratedHardwareReady is False (NvidiaXID79Error)");
+  EXPECT_EQ(FindGpuFault("AcceleratedHardwareReady", "True", ""), std::nullopt);
+  EXPECT_EQ(FindGpuFault("GPUMissing", "True", "GPUsMissing"), "GPUMissing is True (GPUsMissing)");
+  EXPECT_EQ(FindGpuFault("GPUMissing", "False", ""), std::nullopt);
+  EXPECT_EQ(FindGpuFault("SysLogsGPUFallenOff", "Unknown", ""), std::nullopt);
+  EXPECT_EQ(FindGpuFault("DiskPressure", "True", ""), std::nullopt);
 }
 
 TEST(SchedulingNodeTest, MoreGpusThanItsLabelCountsAreBelievedOnlyOfSharedOnes) {

@@ -41,10 +41,10 @@ using Policy = void (*)(Draft&);
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {
-    HandleDeletion, ReportProgress,       ReportCheckpoint,       ExpireFinished,
-    Admit,          RestoreFailures,      RecordFinishedCommands, FinishWhenDone,
-    CountFailures,  ApplyQueueOrder,      SuspendOrResume,        EnforceDeadline,
-    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange,  DriveRounds,
+    HandleDeletion, ReportProgress,       ReportCheckpoint,        ExpireFinished,
+    Admit,          RestoreFailures,      RecordFinishedCommands,  FinishWhenDone,
+    CountFailures,  ApplyQueueOrder,      SuspendOrResume,         EnforceDeadline,
+    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange, DriveRounds,
     SaveOnRequest,  SaveAtIntervals,      ReconcilePods,
 };
 

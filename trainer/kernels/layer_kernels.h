@@ -6,7 +6,7 @@
 
 namespace muster::trainer {
 
-// What a normalization leaves for its gradient.
+// A normalization, with the numbers that its gradient needs.
 struct NormOutput {
   at::Tensor y;      // as x, in the type that was asked for
   at::Tensor mean;   // FP32 [rows]; undefined in RMSNorm

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "absl/time/time.h"
 #include "operator/core/conditions.h"
@@ -28,33 +30,39 @@ bool IsOtherCurrency(const Draft& draft) {
   return !kept.empty() && !now.empty() && kept != now;
 }
 
-bool IsMember(const RoundMemory& memory, const PodView& pod) {
-  return std::any_of(memory.members.begin(), memory.members.end(),
-                     [&](const v1alpha1::Member& member) {
-                       return member.worker().index() == pod.index &&
-                              member.worker().incarnation() == pod.incarnation;
-                     });
+using Incarnations = std::map<int, int>;  // by worker
+
+Incarnations MembersOf(const RoundMemory& memory) {
+  Incarnations members;
+  for (const v1alpha1::Member& member : memory.members) {
+    members[member.worker().index()] = member.worker().incarnation();
+  }
+  return members;
 }
 
-// Returns the part of the rates to which the time of this pod goes, as the ledger files it.
-CostRates& PartOf(const RoundMemory& memory, const PodView& pod, GangRates& rates) {
-  const auto ranks = [&](TimeUse use) { return memory.ledger.ranks[static_cast<size_t>(use)]; };
-  if (ranks(TimeUse::kRecovering) > 0) return rates.lost;
-  const bool unreported = ranks(TimeUse::kUnreported) > 0 &&
-                          (memory.phase != RoundPhase::kActive || IsMember(memory, pod));
-  return unreported ? rates.unreported : rates.others;
+bool IsMember(const Incarnations& members, const PodView& pod) {
+  const auto found = members.find(pod.index);
+  return found != members.end() && found->second == pod.incarnation;
 }
 
-// Returns the rates of all pods, each times `weight`.
+// Returns the rates of all pods, each times `weight`, by what their time goes into as the ledger
+// files it.
 GangRates FindRates(const Draft& draft, const std::function<double(const PodView&)>& weight) {
   GangRates rates;
   if (IsFinished(draft.plan.status)) return rates;
+  const RoundMemory& memory = draft.plan.memory;
+  const auto ranks = [&](TimeUse use) { return memory.ledger.ranks[static_cast<size_t>(use)]; };
+  const bool recovering = ranks(TimeUse::kRecovering) > 0;
+  const bool stepping = ranks(TimeUse::kUnreported) > 0;
+  const bool all_step = stepping && memory.phase != RoundPhase::kActive;
+  const Incarnations members = stepping ? MembersOf(memory) : Incarnations();
   const bool other_currency = IsOtherCurrency(draft);
   for (const PodView& pod : draft.view.pods) {
     if (!TakesNode(pod)) continue;
     WorkerRates own = pod.rates;
     if (other_currency) own.per_hour.reset();
-    CostRates& part = PartOf(draft.plan.memory, pod, rates);
+    const bool steps = all_step || (stepping && IsMember(members, pod));
+    CostRates& part = recovering ? rates.lost : steps ? rates.unreported : rates.others;
     part = part + RatesOf(own) * weight(pod);
   }
   return rates;

@@ -8,8 +8,8 @@
 // The arithmetic of a job's money and energy, status.cost. Pure.
 namespace muster::control {
 
-// The price and the power of some workers together. A worker whose price or power is not known adds nothing
-// to the sums that need it.
+// The price and the power of some workers together. A worker whose price or power is not known adds
+// nothing to the sums that need it.
 struct CostRates {
   double workers = 0;
   double priced = 0;   // workers whose price is known

@@ -70,6 +70,7 @@ bool Apply(const AgentMessage& message, AgentState& state) {
     case AgentMessage::kSteps:
     case AgentMessage::kNodeHello:
     case AgentMessage::kNodeReport:
+    case AgentMessage::kNodePower:
     case AgentMessage::KIND_NOT_SET:
       return false;
   }

@@ -8,6 +8,7 @@
 #include "operator/core/alerts.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/conditions.h"
+#include "operator/core/cost.h"
 #include "operator/core/deletion.h"
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
@@ -99,8 +100,12 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
   KeepActiveTime(draft);
   Summarize(draft);
   KeepLedger(draft);
+  KeepCost(draft);
   DecideWrite(draft);
-  if (draft.plan.write_status) ShowLedger(draft);
+  if (draft.plan.write_status) {
+    ShowLedger(draft);
+    ShowCost(draft);
+  }
   return std::move(draft.plan);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "operator/alerts/job_alerts.h"
 #include "operator/core/conditions.h"
+#include "operator/core/cost_book.h"
 #include "operator/core/leave_plan.h"
 #include "operator/core/ledger_book.h"
 #include "operator/core/view.h"
@@ -153,6 +154,17 @@ struct LedgerMemory {
   // The step reports that have been filed.
   int64_t steps_seen = 0;
   StepTimes times;
+  // The unreported time that the newest decision filed under other uses.
+  ReportedTime reported;
+};
+
+// The cost as it is now, and what the time since `filed_until` is filed by. Owned by cost.h.
+struct CostMemory {
+  bool restored = false;  // status.cost has been read
+  v1alpha1::CostStatus book;
+  UnreportedCost unreported;
+  absl::Time filed_until = absl::InfinitePast();
+  GangRates rates;
 };
 
 struct RoundMemory {
@@ -200,6 +212,7 @@ struct RoundMemory {
   GrowthMemory growth;
   ResizeMemory resize;
   LedgerMemory ledger;
+  CostMemory cost;
   AlertMemory alerts;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See

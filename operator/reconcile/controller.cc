@@ -14,6 +14,7 @@
 #include "operator/core/round_transition.h"
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
+#include "operator/cost/node_rates.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/cluster/gpu_faults.h"
 #include "operator/reconcile/alerts_by_receiver.h"
@@ -149,8 +150,20 @@ ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job, cons
   return ReconcileResult{kAtOnce, reason};
 }
 
+void Controller::NoteRates(const PodRecord& record, const NodeRecord& node, PodView& pod) const {
+  static const auto& none = *new PriceTable();
+  const std::optional<double> gpu_watts =
+      deps_.power == nullptr ? std::nullopt : deps_.power->GpuWatts(node.name);
+  pod.rates = RatesOnNode(record.scheduling->holds, *node.scheduling,
+                          deps_.prices == nullptr ? none : *deps_.prices, gpu_watts);
+  const std::string fault = PriceLabelFault(*node.scheduling);
+  if (fault.empty()) return;
+  MUSTER_LOG_LIMITED(WARN, absl::StrCat(node.name, fault), "price of a node ignored",
+                     {"node", node.name}, {"why", fault});
+}
+
 // A node that is gone is treated like one that has stopped reporting.
-void Controller::NoteNode(PodView& pod) const {
+void Controller::NoteNode(const PodRecord& record, PodView& pod) const {
   if (deps_.nodes == nullptr || pod.node.empty()) return;
   const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
   if (node != nullptr) {
@@ -162,6 +175,7 @@ void Controller::NoteNode(PodView& pod) const {
         pod.gpu_fault = *std::move(fault);
       }
     }
+    NoteRates(record, *node, pod);
   } else {
     pod.node_conditions = {{"Ready", "Unknown", kNodeDeleted}};
   }
@@ -189,7 +203,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   view.pods.reserve(pods.size());
   for (const PodCache::Object& pod : pods) {
     view.pods.push_back(*pod->view);
-    NoteNode(view.pods.back());
+    NoteNode(*pod, view.pods.back());
     if (!pod->view->deleting) still_there.insert(pod->view->uid);
   }
   std::erase_if(state.written.deleted_pods,

@@ -68,7 +68,7 @@ class NodeAgentTest : public testing::Test {
     EXPECT_TRUE(memory_->Create(kube::kNodes, node).ok());
     node = Node();
     node["status"] = {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}},
-                      {"allocatable", {{"cpu", "8"}, {"pods", "10"}}}};
+                      {"allocatable", {{"cpu", "8"}, {"pods", "10"}, {"nvidia.com/gpu", "1"}}}};
     EXPECT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
     OperatorOptions options;
     options.coordinator_addresses = {"127.0.0.1:0"};
@@ -135,6 +135,14 @@ class NodeAgentTest : public testing::Test {
   }
 
   Json Node() { return *memory_->Get(kube::kNodes, {"", "gpu-7"}); }
+  Json Job() { return *memory_->Get(kube::kTrainingJobs, {"default", "job"}); }
+  void Suspend(bool suspend) {
+    ASSERT_TRUE(Eventually([&] {
+      Json job = Job();
+      job["spec"]["suspend"] = suspend;
+      return memory_->Update(kube::kTrainingJobs, job).ok();
+    }));
+  }
   std::string Label(const std::string& key) { return kube::LabelOf(Node(), key); }
   std::string Health() {
     const Json node = Node();
@@ -196,6 +204,31 @@ TEST_F(NodeAgentTest, TheNodeSaysWhatItsAgentFinds) {
   })) << page;
   EXPECT_THAT(page, HasSubstr("\nmuster_node_gpu_power_watts{gpu=\"0\",uuid=\"GPU-a\"} 412.5"));
   EXPECT_EQ(StopAgent(SIGTERM), 0);
+}
+
+// The status is written when a worker gets its node and when the job is suspended, and says then
+// what the time between has taken.
+TEST_F(NodeAgentTest, TheMeasuredPowerOfItsGpusIsInTheCostOfAJob) {
+  StartAgent();
+  Json job = kube::NewObject(kube::kTrainingJobs, {"default", "job"});
+  job["spec"] = Json::parse(R"({"workers": {"count": 1, "gpus": 1},
+      "checkpoint": {"uri": "/checkpoints"}, "template": {"spec": {"containers": [
+        {"name": "worker", "image": "own", "command": ["train"]}]}}})");
+  ASSERT_TRUE(memory_->Create(kube::kTrainingJobs, job).ok());
+  Json cost;
+  ASSERT_TRUE(Eventually([&] {
+    if (!Eventually([&] { return Job()["status"].contains("placement"); })) return true;
+    Suspend(true);
+    const bool suspended =
+        Eventually([&] { return Job().value("/status/state"_json_pointer, "") == "Suspended"; });
+    cost = Job().value("/status/cost"_json_pointer, Json::object());
+    Suspend(false);
+    return !suspended || cost.value("meteredSeconds", 0.0) > 0;
+  })) << Job().dump(1);
+  const double seconds = cost.value("meteredSeconds", 0.0);
+  ASSERT_GT(seconds, 0) << Job().dump(1);
+  EXPECT_NEAR(cost.value("energyKwh", 0.0) * 3.6e6 / seconds, 412.5, 1e-3);
+  EXPECT_EQ(cost.value("pricedSeconds", 0.0), 0);
 }
 
 TEST_F(NodeAgentTest, AFatalErrorStaysOverARestartOfTheAgent) {

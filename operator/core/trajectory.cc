@@ -98,6 +98,7 @@ constexpr Field kFields[] = {
     {"queue", false},
     {"priorityClassName", false},
     {"alerts", false},
+    {"spot", false},
 };
 
 bool IsLeftOut(const std::string& path) {

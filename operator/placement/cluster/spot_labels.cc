@@ -27,6 +27,10 @@ std::string_view ValueOf(const LabelMap& labels, std::string_view key) {
 
 }  // namespace
 
+bool AvoidsSpot(const LabelMap& pod_labels) {
+  return ValueOf(pod_labels, kSpotLabel) == kSpotAvoided;
+}
+
 bool IsSpotNode(const LabelMap& labels) {
   const std::string_view own = ValueOf(labels, kCapacityTypeLabel);
   if (own == kCapacityTypeSpot) return true;

@@ -14,6 +14,13 @@ inline constexpr char kCapacityTypeLabel[] = "muster.dev/capacity-type";
 inline constexpr char kCapacityTypeSpot[] = "spot";
 inline constexpr char kCapacityTypeOnDemand[] = "on-demand";
 
+// The label of the pods of a job that allows no spot nodes.
+inline constexpr char kSpotLabel[] = "muster.dev/spot";
+inline constexpr char kSpotAvoided[] = "avoid";
+
+// Returns true for the labels of a pod that may not be on a spot node.
+bool AvoidsSpot(const LabelMap& pod_labels);
+
 // Returns true for a spot node. The label kCapacityTypeLabel decides if it has one of its two
 // values; otherwise one label of a cloud or of an autoscaler is enough.
 bool IsSpotNode(const LabelMap& labels);

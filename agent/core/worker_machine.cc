@@ -22,6 +22,9 @@ constexpr absl::Duration kLongTick = absl::Seconds(1);
 
 void Put(AgentMessage& message, const v1alpha1::WorkerReady& v) { *message.mutable_ready() = v; }
 void Put(AgentMessage& message, const v1alpha1::WorkerJoined& v) { *message.mutable_joined() = v; }
+void Put(AgentMessage& message, const v1alpha1::ReplicasKept& v) {
+  *message.mutable_replicas() = v;
+}
 void Put(AgentMessage& message, const v1alpha1::WorkerFinished& v) {
   *message.mutable_finished() = v;
 }
@@ -86,6 +89,8 @@ void WorkerMachine::On(const OperatorMessageReceived& event) {
       return OnStop(message.stop());
     case v1alpha1::OperatorMessage::kSave:
       return OnSave(message.save());
+    case v1alpha1::OperatorMessage::kReplicate:
+      return OnReplicate(message.replicate());
     case v1alpha1::OperatorMessage::KIND_NOT_SET:
       return;  // an order of a newer operator
   }
@@ -108,6 +113,7 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
   attached_ = true;
   next_heartbeat_ = now_;
   for (AgentMessage& report : buffer_.Take()) Do(SendToOperator{std::move(report)});
+  ServeReplicas(settings_->spec);
   ReportState();
 }
 
@@ -161,6 +167,8 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   finished_.reset();
   port_ = 0;
   port_asked_ = false;
+  ServeReplicas(round_spec_);
+  FetchReplicas(prepare);
   runs_trainer() ? PrepareTrainers(prepare.fresh(), knows_end) : PrepareCommand();
 }
 
@@ -267,6 +275,7 @@ void WorkerMachine::ReportIfAttached(const T& state) {
 }
 
 void WorkerMachine::ReportState() {
+  if (kept_.has_value()) ReportIfAttached(*kept_);
   if (phase_ == Phase::kPreparing && ready_.has_value()) ReportIfAttached(*ready_);
   const bool joined =
       phase_ == Phase::kRunning || (joined_.has_value() && !joined_->error().empty());
@@ -298,5 +307,6 @@ bool WorkerMachine::AnyAlive() const {
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerReady&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerJoined&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerFinished&);
+template void WorkerMachine::ReportIfAttached(const v1alpha1::ReplicasKept&);
 
 }  // namespace muster::agent

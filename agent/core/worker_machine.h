@@ -71,6 +71,8 @@ class WorkerMachine {
   void On(const RankLinkClosed& event);
   void On(const RankEnded& event);
   void On(const PortReserved& event);
+  void On(const ReplicasChanged& event);
+  void On(const ReplicasFetched&);
   void On(const Terminate& event);
   void On(const Tick&);
 
@@ -79,6 +81,7 @@ class WorkerMachine {
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::StopWorker& stop);
   void OnSave(const v1alpha1::SaveCheckpoint& save);
+  void OnReplicate(const v1alpha1::ReplicateCopies& replicate);
   void OnCheckpoint(const v1alpha1::CheckpointReport& report);
   void OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready);
   void OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined);
@@ -107,6 +110,11 @@ class WorkerMachine {
   // `knows_end`: the operator knows that ranks have failed for good, and wants another attempt.
   void PrepareTrainers(bool fresh, bool knows_end);
   void PrepareCommand();
+  // Serves replicas if `spec` wants them.
+  void ServeReplicas(const v1alpha1::TrainingJobSpec& spec);
+  // Before the first process of the ranks there is nothing here to go on from: asks the agents that
+  // keep this worker's replicas.
+  void FetchReplicas(const v1alpha1::PrepareRound& prepare);
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);
   // Requests a process for `slot`, now or after `delay`.
@@ -174,6 +182,10 @@ class WorkerMachine {
   std::optional<v1alpha1::WorkerReady> ready_;
   std::optional<v1alpha1::WorkerJoined> joined_;
   std::optional<v1alpha1::WorkerFinished> finished_;
+  // The replicas of others' copies here; absent before they are served.
+  std::optional<v1alpha1::ReplicasKept> kept_;
+  // Ranks are not asked for their positions while their copies are being fetched.
+  bool fetching_ = false;
   int failure_code_ = 0;  // of the last failed rank; 0 once a later round runs
   // Steps that a command has reported and the operator has not been sent yet.
   v1alpha1::StepReports command_steps_;

@@ -1,6 +1,7 @@
 #ifndef MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
 #define MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -65,6 +66,7 @@ class World {
   void Prepare(int64_t term, int64_t round, bool fresh = false) {
     v1alpha1::OperatorMessage message;
     auto* prepare = message.mutable_prepare();
+    for (const v1alpha1::ReplicaPeer& peer : replicas_at) *prepare->add_replicas_at() = peer;
     prepare->set_fresh(fresh);
     *prepare->mutable_spec() = spec_;
     prepare->set_trajectory(trajectory_);
@@ -169,6 +171,11 @@ class World {
   int exit_code() const { return exit_code_; }
   int port_requests() const { return port_requests_; }
   const std::vector<std::string>& redials() const { return redials_; }
+  const std::vector<int64_t>& replica_rooms() const { return replica_rooms_; }
+  const std::vector<std::optional<v1alpha1::ReplicaPeer>>& replicated_to() const {
+    return replicated_to_;
+  }
+  const std::vector<FetchReplicas>& fetches() const { return fetches_; }
   WorkerMachine& machine() { return machine_; }
   // Sets the spec of the next rounds.
   void Edit(const v1alpha1::TrainingJobSpec& spec, const std::string& trajectory) {
@@ -178,6 +185,8 @@ class World {
   absl::Time& now() { return now_; }
   // The deadline in Welcome; absent if Welcome has none.
   std::optional<absl::Duration> prepare_deadline;
+  // The keepers of this worker's replicas that Prepare names.
+  std::vector<v1alpha1::ReplicaPeer> replicas_at;
 
  private:
   struct Process {
@@ -211,6 +220,9 @@ class World {
     if (!a.message.has_heartbeat()) said_.push_back(a.message);
   }
   void Apply(ReservePort&) { ++port_requests_; }
+  void Apply(ServeReplicas& a) { replica_rooms_.push_back(a.room); }
+  void Apply(ReplicateTo& a) { replicated_to_.push_back(a.peer); }
+  void Apply(FetchReplicas& a) { fetches_.push_back(a); }
   void Apply(Redial& a) { redials_.push_back(a.address); }
   void Apply(ExitAgent& a) {
     for (auto& [rank, process] : processes_) ASSERT_FALSE(process.alive) << "left behind: " << rank;
@@ -232,6 +244,9 @@ class World {
   std::string trajectory_ = "first";
   v1alpha1::RoundId newest_;
   int port_requests_ = 0;
+  std::vector<int64_t> replica_rooms_;
+  std::vector<std::optional<v1alpha1::ReplicaPeer>> replicated_to_;
+  std::vector<FetchReplicas> fetches_;
   int exit_code_ = -1;
 };
 

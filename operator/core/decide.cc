@@ -21,6 +21,7 @@
 #include "operator/core/ledger.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
+#include "operator/core/replicas.h"
 #include "operator/core/rounds.h"
 #include "operator/core/save_interval.h"
 #include "operator/core/save_request.h"
@@ -45,7 +46,7 @@ constexpr Policy kPolicies[] = {
     Admit,          RestoreFailures,      RecordFinishedCommands, FinishWhenDone,
     CountFailures,  ApplyQueueOrder,      SuspendOrResume,        EnforceDeadline,
     EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeSlicesLeave,  DriveRounds,
-    SaveOnRequest,  SaveAtIntervals,      ReconcilePods,
+    KeepReplicas,   SaveOnRequest,        SaveAtIntervals,        ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few

@@ -108,6 +108,9 @@ struct PodView {
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
+  // The network domains of its node, from broad to narrow, as placement/topology_labels.h finds
+  // them among the job's nodes; empty if they are not known, or nobody needs them.
+  std::vector<std::string> node_domains;
 };
 
 // Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores
@@ -169,6 +172,10 @@ struct AgentView {
   // Fields of the newest AgentHello.
   RoundStamp seen;
   RoundStamp active;
+  // Where it serves replicas of others' copies, and of which workers it has some; empty if it does
+  // not.
+  std::string replica_endpoint;
+  std::vector<int> replicas_of;
   std::optional<ReadyReport> ready;
   std::optional<JoinedReport> joined;
   std::optional<FinishedReport> finished;

@@ -118,6 +118,7 @@ class Controller {
   ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
                             absl::Duration retry);
   void NoteNode(PodView& pod) const;
+  void NoteNodeDomains(JobView& view) const;
   // Fills what agents have reported of the training.
   void ShowProgress(const State& state, JobView& view) const;
   JobView BuildView(const TrainingJob& job, State& state) const;

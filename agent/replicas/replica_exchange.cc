@@ -32,7 +32,8 @@ ReplicaExchange::~ReplicaExchange() {
 
 absl::Status ReplicaExchange::Serve(int64_t room) {
   store_.SetRoom(room);
-  if (server_ != nullptr) return absl::OkStatus();
+  if (sender_ != nullptr) return absl::OkStatus();
+  server_.reset();
   const bool on_socket = options_.on_socket;
   const std::string socket = absl::StrCat(kUnixPrefix, JoinPath(options_.folder, "replicas.sock"));
   if (on_socket) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -29,12 +30,12 @@ constexpr absl::Duration kLong = absl::Minutes(5);
 constexpr int kEvery = 10;
 constexpr int kSteps = 160;
 
-DisturbedJobSpec Job(int save_every) {
+DisturbedJobSpec Job(int save_every, const std::string& zero) {
   return {.steps = kSteps,
           .save_every = save_every,
           .min_workers = 3,
           .workers = 3,
-          .parallelism = "{zero: 1}",
+          .parallelism = absl::StrCat("{zero: ", zero, "}"),
           .memory = "{everySteps: 10, replicas: 1, size: 512Mi}"};
 }
 
@@ -67,23 +68,24 @@ std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
 
 // No checkpoint is saved before the last step, so that only the replica has the lost slice.
 TEST(ReplicasTest, AWorkerLostWithItsMemoryIsReplacedFromItsReplica) {
-  const DisturbedJobSpec job = Job(kSteps);
-  const auto run = StartUntilStep(45, "lost-worker", job);
-  const std::vector<pid_t> agents = run->Agents();
-  ASSERT_EQ(agents.size(), 3u) << run->Output();
-  const int64_t reported = run->last_step();
-  LoseNodesOf(*run, {agents[1]});
-  ExpectUndividedState(*run, kSteps);
-  const Json resume = ResumeOf(*run);
-  EXPECT_EQ(resume.value("source", ""), "Memory") << DumpJson(resume) << run->Output();
-  // One interval, and the steps in which the newest copy was made and streamed.
-  EXPECT_GE(resume.value("step", int64_t{0}), reported - 2 * kEvery) << DumpJson(resume);
-  EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
+  for (const char* zero : {"1", "3"}) {
+    const auto run =
+        StartUntilStep(45, absl::StrCat("lost-worker-", zero), Job(/*save_every=*/kSteps, zero));
+    const std::vector<pid_t> agents = run->Agents();
+    ASSERT_EQ(agents.size(), 3u) << run->Output();
+    const int64_t reported = run->last_step();
+    LoseNodesOf(*run, {agents[1]});
+    ExpectUndividedState(*run, kSteps);
+    const Json resume = ResumeOf(*run);
+    EXPECT_EQ(resume.value("source", ""), "Memory") << DumpJson(resume) << run->Output();
+    // One interval, and the steps in which the newest copy was made and streamed.
+    EXPECT_GE(resume.value("step", int64_t{0}), reported - 2 * kEvery) << DumpJson(resume);
+    EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
+  }
 }
 
 TEST(ReplicasTest, AWorkerLostTogetherWithItsKeeperTakesTheJobBackToItsCheckpoint) {
-  const DisturbedJobSpec job = Job(20);
-  const auto run = StartUntilStep(45, "lost-keeper", job);
+  const auto run = StartUntilStep(45, "lost-keeper", Job(/*save_every=*/20, "1"));
   const std::vector<pid_t> agents = run->Agents();
   ASSERT_EQ(agents.size(), 3u) << run->Output();
   // With one survivor of three, one of the two that are lost was kept by the other.

@@ -63,6 +63,9 @@ bool Apply(const AgentMessage& message, AgentState& state) {
     case AgentMessage::kRefused:
       state.refused = message.refused();
       return true;
+    case AgentMessage::kReplicas:
+      state.replicas = message.replicas();
+      return true;
     case AgentMessage::kCheckpoint:
       return true;
     case AgentMessage::kHello:

@@ -22,6 +22,7 @@
 #include "operator/core/ledger.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
+#include "operator/core/replicas.h"
 #include "operator/core/rounds.h"
 #include "operator/core/save_interval.h"
 #include "operator/core/save_request.h"
@@ -45,8 +46,8 @@ constexpr Policy kPolicies[] = {
     HandleDeletion, ReportProgress,       ReportCheckpoint,       ExpireFinished,
     Admit,          RestoreFailures,      RecordFinishedCommands, FinishWhenDone,
     CountFailures,  ApplyQueueOrder,      SuspendOrResume,        EnforceDeadline,
-    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange,  DriveRounds,
-    SaveOnRequest,  SaveAtIntervals,      ReconcilePods,
+    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange, DriveRounds,
+    KeepReplicas,   SaveOnRequest,        SaveAtIntervals,         ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few

@@ -138,6 +138,15 @@ struct GrowthMemory {
   std::optional<absl::Time> awaited_since;
 };
 
+// The last order to each worker about its replicas. Owned by replicas.h.
+struct ReplicateMemory {
+  RoundStamp round;
+  int64_t session = 0;
+  int peer = -1;  // a worker's index; -1: none
+  std::string endpoint;
+  bool operator==(const ReplicateMemory&) const = default;
+};
+
 // The last Active round: its number of workers, 0 if not known, and its end. Owned by resize.h.
 struct ResizeMemory {
   int workers = 0;
@@ -211,6 +220,7 @@ struct RoundMemory {
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
   ResizeMemory resize;
+  std::map<int, ReplicateMemory> replicate;  // by worker index
   LedgerMemory ledger;
   CostMemory cost;
   AlertMemory alerts;

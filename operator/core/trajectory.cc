@@ -85,6 +85,7 @@ constexpr Field kFields[] = {
     {"checkpoint.giveUp", false},
     {"checkpoint.memory.everySteps", true},
     {"checkpoint.memory.size", false},
+    {"checkpoint.memory.replicas", false},
     {"workers", false},
     {"topology", false},
     {"template", false},

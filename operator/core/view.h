@@ -121,6 +121,9 @@ struct PodView {
   // Wall: its kubelet accepted it, soon after it was bound; InfinitePast: not known.
   absl::Time accepted = absl::InfinitePast();
   WorkerRates rates;
+  // The network domains of its node, from broad to narrow, as placement/topology_labels.h finds
+  // them among the job's nodes; empty if they are not known, or nobody needs them.
+  std::vector<std::string> node_domains;
 };
 
 // Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores
@@ -184,6 +187,10 @@ struct AgentView {
   RoundStamp active;
   // Its ranks load, before its first round; a round that it joins later would wait for them.
   bool loading = false;
+  // Where it serves replicas of others' copies, and of which workers it has some; empty if it does
+  // not.
+  std::string replica_endpoint;
+  std::vector<int> replicas_of;
   std::optional<ReadyReport> ready;
   std::optional<JoinedReport> joined;
   std::optional<FinishedReport> finished;

@@ -18,6 +18,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/placement/cluster/gpu_faults.h"
 #include "operator/reconcile/alerts_by_receiver.h"
+#include "operator/reconcile/node_domains.h"
 #include "operator/reconcile/read_your_writes.h"
 
 namespace muster::control {
@@ -181,6 +182,19 @@ void Controller::NoteNode(const PodRecord& record, PodView& pod) const {
   }
 }
 
+// Only a job whose copies have replicas needs to know where its nodes are.
+void Controller::NoteNodeDomains(JobView& view) const {
+  if (deps_.nodes == nullptr || view.spec.checkpoint().memory().replicas() == 0) return;
+  std::set<std::string> names;
+  std::vector<LabelledNode> nodes;
+  for (const PodView& pod : view.pods) {
+    if (pod.node.empty() || !names.insert(pod.node).second) continue;
+    const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
+    if (node != nullptr) nodes.push_back({pod.node, node->scheduling->labels});
+  }
+  NoteDomains(nodes, view.pods);
+}
+
 void Controller::ShowProgress(const State& state, JobView& view) const {
   const ProgressSnapshot progress = deps_.progress.Snapshot(view.job.uid);
   view.progress = ToProgressView(progress);
@@ -206,6 +220,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
     NoteNode(*pod, view.pods.back());
     if (!pod->view->deleting) still_there.insert(pod->view->uid);
   }
+  NoteNodeDomains(view);
   std::erase_if(state.written.deleted_pods,
                 [&](const std::string& uid) { return still_there.count(uid) == 0; });
   deps_.registry.VisitAgents(

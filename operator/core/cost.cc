@@ -111,7 +111,7 @@ void ShowCost(Draft& draft) {
   if (!memory.restored || IsFinished(draft.view.status)) return;
   const v1alpha1::CostStatus& book = memory.book;
   if (!(book.priced_seconds() > 0) && !(book.metered_seconds() > 0)) return;
-  if (book.currency().empty() && !draft.options.currency.empty()) {
+  if (book.priced_seconds() > 0 && book.currency().empty() && !draft.options.currency.empty()) {
     memory.book.set_currency(draft.options.currency);
   }
   memory.book.set_until(FormatWall(draft.view.wall));

@@ -152,6 +152,22 @@ TEST(CostTest, MoneyOfAnotherCurrencyIsNotAdded) {
   EXPECT_NEAR(cost.energy_kwh(), integral.kwh, 1e-6 * integral.kwh);
 }
 
+TEST(CostTest, AJobThatHadNoPriceTakesTheCurrencyOfTheFirst) {
+  SimWorld world = World(5);
+  bool known = false;
+  world.rates = [&](const PodView&) { return known ? kSpot : WorkerRates{.watts = 100}; };
+  Integral integral(world);
+  integral.RunFor(absl::Seconds(15));
+  EXPECT_TRUE(world.job.status.has_cost());
+  EXPECT_EQ(world.job.status.cost().currency(), "");
+  known = true;
+  world.ChangeLeader(false);
+  world.options.currency = "EUR";
+  const CostStatus cost = integral.Finish();
+  EXPECT_EQ(cost.currency(), "EUR");
+  EXPECT_GT(cost.spent(), 0);
+}
+
 TEST(CostTest, ItEndsWithTheJobThoughTheStatusChangesLater) {
   SimWorld world = World(6);
   Integral integral(world);

@@ -35,6 +35,7 @@ GangCapacity::GangCapacity(const TopologyTree& tree, const Resources& per_worker
     if (spot != nullptr) costs_[level].resize(tree.level(level).size());
   }
   Fill(0, 0);
+  if (spot != nullptr) FillCosts(0, 0);
 }
 
 int64_t GangCapacity::OnNode(int index) {
@@ -62,12 +63,11 @@ int64_t GangCapacity::Fill(int level, int index) {
     if (slice.level != level) continue;
     fit = level > 0 && domain.name.empty() ? 0 : fit / slice.size * slice.size;
   }
-  usable_[level][index] = fit;
-  if (spot_ != nullptr && fit > 0) FillCosts(level, index);
-  return fit;
+  return usable_[level][index] = fit;
 }
 
 void GangCapacity::FillCosts(int level, int index) {
+  if (usable_[level][index] == 0) return;
   SpotCosts& costs = costs_[level][index];
   int below = 1;
   if (level == tree_.node_level()) {
@@ -78,6 +78,7 @@ void GangCapacity::FillCosts(int level, int index) {
   } else {
     const TopologyTree::Domain& domain = tree_.level(level)[index];
     for (int child = domain.first_child; child < domain.end_child; ++child) {
+      FillCosts(level + 1, child);
       costs.AddAll(costs_[level + 1][child]);
     }
     below = UnitAt(level + 1);
@@ -96,8 +97,12 @@ int64_t GangCapacity::Gang(int level, int index) const {
     if (above && at > 0 && tree_.level(at)[index].name.empty()) return 0;
   }
   if (spot_ == nullptr) return fit;
+  return std::min(fit, WithinLimit(level, domain));
+}
+
+int64_t GangCapacity::WithinLimit(int level, int index) const {
   const int unit = outermost_slice();
-  return std::min(fit, spot_->Largest(costs_[level][domain].Grouped(unit / UnitAt(level)), unit));
+  return spot_->Largest(costs_[level][index].Grouped(unit / UnitAt(level)), unit);
 }
 
 int GangCapacity::UnitAt(int level) const {

@@ -79,6 +79,7 @@ class GangCapacity {
   int64_t Fill(int level, int index);
   int64_t OnNode(int index);
   void FillCosts(int level, int index);
+  int64_t WithinLimit(int level, int index) const;
 
   const TopologyTree& tree_;
   const Resources per_worker_;

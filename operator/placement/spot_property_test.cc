@@ -45,6 +45,21 @@ class Random {
   std::mt19937 engine_;
 };
 
+// Makes the case one whose slices may need both kinds of nodes, of a gang that may shrink.
+void NeedBothKindsInASlice(Random& pick, Case& c) {
+  for (NodeInventory& node : c.inventory.nodes) {
+    node.free.gpus = pick(1, 2);
+    node.schedulable = true;
+    node.domains = {"s0", absl::StrCat("l", pick(0, 1))};
+  }
+  GangRequest& request = c.request;
+  request.required_level.clear();
+  request.slices = {{2, "leaf"}};
+  request.min = 2;
+  request.max = pick(2, 6);
+  request.spot = {true, true, 1, pick(1, 4)};
+}
+
 Case RandomCase(Random& pick) {
   Case c;
   c.inventory.levels = kLevels;
@@ -77,6 +92,7 @@ Case RandomCase(Random& pick) {
   request.spot.allow = pick(0, 9) > 0;
   if (pick(0, 1) == 0) request.spot.max_fraction = pick(0, 4) / 4.0;
   if (pick(0, 1) == 0) request.spot.on_demand_floor = pick(0, 4);
+  if (pick(0, 3) == 0) NeedBothKindsInASlice(pick, c);
   return c;
 }
 

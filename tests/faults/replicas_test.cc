@@ -84,6 +84,23 @@ TEST(ReplicasTest, AWorkerLostWithItsMemoryIsReplacedFromItsReplica) {
   }
 }
 
+// After the first loss another worker has been sent the copies that were lost with it.
+TEST(ReplicasTest, WorkersLostOneAfterTheOtherAreEachReplacedFromTheirReplica) {
+  const auto run = StartUntilStep(45, "lost-in-turn", Job(/*save_every=*/kSteps, "1"));
+  for (const size_t victim : {0, 1}) {
+    const std::vector<pid_t> agents = run->Agents();
+    ASSERT_EQ(agents.size(), 3u) << run->Output();
+    const int64_t round = RoundOf(*run);
+    LoseNodesOf(*run, {agents[victim]});
+    const absl::Status reached = run->WaitForStep(run->last_step() + 30, kLong);
+    ASSERT_TRUE(reached.ok()) << reached << run->Output();
+    const Json resume = ResumeOf(*run);
+    EXPECT_EQ(resume.value("source", ""), "Memory") << DumpJson(resume) << run->Output();
+    EXPECT_GT(resume.value("round", int64_t{0}), round) << DumpJson(resume);
+  }
+  ExpectUndividedState(*run, kSteps);
+}
+
 TEST(ReplicasTest, AWorkerLostTogetherWithItsKeeperTakesTheJobBackToItsCheckpoint) {
   const auto run = StartUntilStep(45, "lost-keeper", Job(/*save_every=*/20, "1"));
   const std::vector<pid_t> agents = run->Agents();

@@ -27,8 +27,12 @@ namespace {
 constexpr size_t kMostBytes = 16 << 20;
 
 // Returns the Node as its kubelet would report it. The file's levels are the keys of its labels.
-Json NodeObject(const control::NodeInventory& node, const std::vector<std::string>& levels) {
+Json NodeObject(const control::NodeInventory& node, const control::LabelMap& labels,
+                const std::vector<std::string>& levels) {
   Json object = kube::NewObject(kube::kNodes, {"", node.name});
+  for (const auto& [key, value] : labels) {
+    kube::SetLabel(object, std::string(key), std::string(value));
+  }
   kube::SetLabel(object, "kubernetes.io/hostname", node.name);
   for (size_t level = 0; level < levels.size(); ++level) {
     kube::SetLabel(object, levels[level], node.domains[level]);
@@ -72,8 +76,9 @@ struct ClusterFile::World {
             *api, Clock::Real(), jobs, pods, nodes, [](const std::string&) {}, OptionsOf(cluster)) {
     scheduler.FollowQueues(queues, priorities);
     std::vector<Json> objects;
-    for (const control::NodeInventory& node : cluster.inventory.nodes) {
-      objects.push_back(NodeObject(node, cluster.inventory.levels));
+    for (size_t i = 0; i < cluster.inventory.nodes.size(); ++i) {
+      objects.push_back(
+          NodeObject(cluster.inventory.nodes[i], cluster.labels[i], cluster.inventory.levels));
     }
     Fill(nodes, std::move(objects));
     Fill(queues, cluster.queue_objects);

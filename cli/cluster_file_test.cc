@@ -19,6 +19,7 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -79,6 +80,36 @@ TEST_F(ClusterFileTest, AJobThatDoesNotFitGetsTheReasonAndTheWorkersThatWouldFit
   const Json wide = Ask(Manifest(5, "{}"));
   EXPECT_EQ(wide["reason"], "Insufficient");
   EXPECT_EQ(wide["fitsNow"], 4);
+}
+
+constexpr char kSpotCluster[] = R"(
+levels: [rack]
+pools:
+- {name: stays, nodes: 1, perDomain: [1], gpus: 8, cpu: "64", memory: 1Ti}
+- {name: spot, nodes: 4, perDomain: [4], gpus: 8, cpu: "64", memory: 1Ti,
+   labels: {karpenter.sh/capacity-type: spot}}
+)";
+
+TEST_F(ClusterFileTest, BoundsOnSpotNodesApplyAndTheAnswerSaysWhatTheyCost) {
+  ASSERT_TRUE(WriteFileAtomically(files_, "/spot.yaml", kSpotCluster).ok());
+  auto opened = ClusterFile::Open(files_, "/spot.yaml");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  cluster_ = *std::move(opened);
+  const Json fits = Ask(Manifest(3, "{}", R"("spot": {"onDemandFloor": 1}, )"));
+  EXPECT_EQ(fits["reason"], "");
+  EXPECT_EQ(fits["workers"][0]["node"], "stays-0");
+  EXPECT_THAT(fits["workers"][1]["node"].get<std::string>(), StartsWith("spot-"));
+  const Json no = Ask(Manifest(4, "{}", R"("spot": {"maxFraction": 0.5}, )"));
+  EXPECT_EQ(no["reason"], "SpotLimit");
+  EXPECT_THAT(no["sentence"].get<std::string>(),
+              HasSubstr("needs 2 workers on nodes that are not spot nodes (spot.maxFraction); 1 "
+                        "fits"));
+  EXPECT_EQ(no["asked"]["mostOnSpot"], 2);
+  EXPECT_THAT(no["relaxations"],
+              Contains(Json({{"change", "without bounds in spot"}, {"workers", 4}})));
+  const Json none = Ask(Manifest(2, "{}", R"("spot": {"allow": false}, )"));
+  EXPECT_EQ(none["fitsNow"], 1);
+  EXPECT_THAT(none["nodesLeftOut"].get<std::string>(), HasSubstr("4 are spot nodes"));
 }
 
 TEST_F(ClusterFileTest, QuotasOfTheFileApply) {

@@ -15,7 +15,8 @@ using v1alpha1::FailureRecord;
 // Reasons of operator/placement that no change of other pods removes, and that of operator/queue
 // for a missing queue, because queues cannot be created on one machine.
 constexpr const char* kPermanentReasons[] = {"InvalidRequest", "NoNodeBigEnough", "Insufficient",
-                                             "Topology",       "Constraints",     "NoSuchQueue"};
+                                             "Topology",       "SpotLimit",       "Constraints",
+                                             "NoSuchQueue"};
 
 // Returns null unless the condition is present and False.
 const Condition* FindFalse(const TrainingJob& job, const char* type) {

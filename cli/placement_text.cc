@@ -67,6 +67,8 @@ void PrintGang(const Json& page) {
               workers == 1 ? "worker" : "workers");
   const std::string require = StringField(asked, "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
+  const int64_t on_spot = IntegerField(asked, "mostOnSpot").value_or(workers);
+  if (on_spot < workers) std::printf(", at most %ld on spot nodes", on_spot);
   std::printf("\n");
   PrintWarnings(page);
   const std::string reason = StringField(page, "reason");

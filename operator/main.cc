@@ -33,6 +33,7 @@
 #include "operator/app/operator_flags.h"
 #include "operator/app/operator_options.h"
 #include "operator/app/throttle_observer.h"
+#include "operator/cost/price_table.h"
 #include "operator/kube/api.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/credentials/rest_config.h"
@@ -75,6 +76,9 @@ absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
   options.throttle = &throttle;
   if (!flags.alert_receivers.empty()) {
     MUSTER_ASSIGN_OR_RETURN(options.alert_receivers, LoadReceivers(flags.alert_receivers));
+  }
+  if (!flags.prices.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(options.prices, LoadPriceTable(flags.prices));
   }
   // A former leader ends before anything else: its remaining work belongs to the next leader.
   options.on_lost = [](const absl::Status& why) {

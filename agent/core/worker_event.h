@@ -1,9 +1,13 @@
 #ifndef MUSTER_AGENT_CORE_WORKER_EVENT_H_
 #define MUSTER_AGENT_CORE_WORKER_EVENT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
@@ -48,6 +52,12 @@ struct PortReserved {
   v1alpha1::RoundId round;
   int port = 0;
 };
+// The agent serves replicas of others' copies there now, or those that it keeps have changed.
+struct ReplicasChanged {
+  v1alpha1::ReplicasKept kept;
+};
+// The answer to FetchReplicas: what could be fetched lies among the copies of the ranks.
+struct ReplicasFetched {};
 // The agent itself received SIGTERM or SIGINT.
 struct Terminate {
   int signal = 0;
@@ -56,7 +66,8 @@ struct Terminate {
 struct Tick {};
 
 using Event = std::variant<StreamOpened, StreamClosed, OperatorMessageReceived, RankMessageReceived,
-                           RankLinkClosed, RankEnded, PortReserved, Terminate, Tick>;
+                           RankLinkClosed, RankEnded, PortReserved, ReplicasChanged,
+                           ReplicasFetched, Terminate, Tick>;
 
 // A rank's place in its round at launch, in torchrun's terms.
 struct RankPlacement {
@@ -94,6 +105,19 @@ struct SendToOperator {
 struct ReservePort {
   v1alpha1::RoundId round;
 };
+// Serves replicas of others' copies from now on, in that many bytes; answered by ReplicasChanged.
+struct ServeReplicas {
+  int64_t room = 0;
+};
+// Streams the ranks' copies to that peer from now on; nullopt: to nobody.
+struct ReplicateTo {
+  std::optional<v1alpha1::ReplicaPeer> peer;
+};
+// Fetches this worker's copies from those peers, in at most that time; answered by ReplicasFetched.
+struct FetchReplicas {
+  std::vector<v1alpha1::ReplicaPeer> sources;
+  absl::Duration within;
+};
 // Leaves this stream and dials again, `address` first if it is not empty.
 struct Redial {
   std::string address;
@@ -105,8 +129,8 @@ struct ExitAgent {
   std::string reason;
 };
 
-using Action =
-    std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort, Redial, ExitAgent>;
+using Action = std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort,
+                            ServeReplicas, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
 
 }  // namespace muster::agent
 

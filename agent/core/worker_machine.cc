@@ -22,6 +22,9 @@ constexpr absl::Duration kLongTick = absl::Seconds(1);
 
 void Put(AgentMessage& message, const v1alpha1::WorkerReady& v) { *message.mutable_ready() = v; }
 void Put(AgentMessage& message, const v1alpha1::WorkerJoined& v) { *message.mutable_joined() = v; }
+void Put(AgentMessage& message, const v1alpha1::ReplicasKept& v) {
+  *message.mutable_replicas() = v;
+}
 void Put(AgentMessage& message, const v1alpha1::WorkerFinished& v) {
   *message.mutable_finished() = v;
 }
@@ -88,6 +91,8 @@ void WorkerMachine::On(const OperatorMessageReceived& event) {
       return OnStop(message.stop());
     case v1alpha1::OperatorMessage::kSave:
       return OnSave(message.save());
+    case v1alpha1::OperatorMessage::kReplicate:
+      return OnReplicate(message.replicate());
     case v1alpha1::OperatorMessage::KIND_NOT_SET:
       return;  // an order of a newer operator
   }
@@ -110,12 +115,13 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
   attached_ = true;
   next_heartbeat_ = now_;
   for (AgentMessage& report : buffer_.Take()) Do(SendToOperator{std::move(report)});
+  ServeReplicas(settings_->spec);
   ReportState();
   StartEarly();
 }
 
 void WorkerMachine::StartEarly() {
-  const bool first = phase_ == Phase::kWaiting && round_.round() == 0 && early_spec_.empty();
+  const bool first = phase_ == Phase::kWaiting && round_.round() == 0 && !early_spec_.has_value();
   if (!first || !runs_trainer()) return;
   round_spec_ = settings_->spec;
   early_spec_ = round_spec_.SerializeAsString();
@@ -186,10 +192,12 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   finished_.reset();
   port_ = 0;
   port_asked_ = false;
+  ServeReplicas(round_spec_);
+  FetchReplicas(prepare);
   // Ranks that were started early hold no state yet, but the spec that they were given.
-  const bool early = !early_spec_.empty();
-  const bool outdated = early && early_spec_ != round_spec_.SerializeAsString();
-  early_spec_.clear();
+  const bool early = early_spec_.has_value();
+  const bool outdated = early && *early_spec_ != round_spec_.SerializeAsString();
+  early_spec_.reset();
   const bool replaces = early ? outdated : prepare.fresh();
   runs_trainer() ? PrepareTrainers(replaces, knows_end) : PrepareCommand();
 }
@@ -301,6 +309,7 @@ void WorkerMachine::ReportIfAttached(const T& state) {
 }
 
 void WorkerMachine::ReportState() {
+  if (kept_.has_value()) ReportIfAttached(*kept_);
   if (phase_ == Phase::kPreparing && ready_.has_value()) ReportIfAttached(*ready_);
   const bool joined =
       phase_ == Phase::kRunning || (joined_.has_value() && !joined_->error().empty());
@@ -332,5 +341,6 @@ bool WorkerMachine::AnyAlive() const {
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerReady&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerJoined&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerFinished&);
+template void WorkerMachine::ReportIfAttached(const v1alpha1::ReplicasKept&);
 
 }  // namespace muster::agent

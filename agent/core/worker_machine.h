@@ -71,6 +71,8 @@ class WorkerMachine {
   void On(const RankLinkClosed& event);
   void On(const RankEnded& event);
   void On(const PortReserved& event);
+  void On(const ReplicasChanged& event);
+  void On(const ReplicasFetched&);
   void On(const Terminate& event);
   void On(const Tick&);
 
@@ -84,6 +86,7 @@ class WorkerMachine {
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::StopWorker& stop);
   void OnSave(const v1alpha1::SaveCheckpoint& save);
+  void OnReplicate(const v1alpha1::ReplicateCopies& replicate);
   void OnCheckpoint(const v1alpha1::CheckpointReport& report);
   void OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready);
   void OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined);
@@ -112,6 +115,11 @@ class WorkerMachine {
   // `knows_end`: the operator knows that ranks have failed for good, and wants another attempt.
   void PrepareTrainers(bool fresh, bool knows_end);
   void PrepareCommand();
+  // Serves replicas if `spec` wants them.
+  void ServeReplicas(const v1alpha1::TrainingJobSpec& spec);
+  // Before the first process of the ranks there is nothing here to go on from: asks the agents that
+  // keep this worker's replicas.
+  void FetchReplicas(const v1alpha1::PrepareRound& prepare);
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);
   // Requests a process for `slot`, now or after `delay`.
@@ -173,8 +181,8 @@ class WorkerMachine {
   int group_world_size_ = 0;
   // The spec that the ranks train by, as the operator sent it with the round.
   v1alpha1::TrainingJobSpec round_spec_;
-  // The spec that ranks were started with before the first round; empty without such ranks.
-  std::string early_spec_;
+  // The spec that ranks were started with before the first round; absent from that round on.
+  std::optional<std::string> early_spec_;
   std::string trajectory_;
   absl::Time prepare_deadline_;
   int port_ = 0;  // reserved for this round's store, for a job's own command
@@ -182,6 +190,10 @@ class WorkerMachine {
   std::optional<v1alpha1::WorkerReady> ready_;
   std::optional<v1alpha1::WorkerJoined> joined_;
   std::optional<v1alpha1::WorkerFinished> finished_;
+  // The replicas of others' copies here; absent before they are served.
+  std::optional<v1alpha1::ReplicasKept> kept_;
+  // Ranks are not asked for their positions while their copies are being fetched.
+  bool fetching_ = false;
   int failure_code_ = 0;  // of the last failed rank; 0 once a later round runs
   // Steps that a command has reported and the operator has not been sent yet.
   v1alpha1::StepReports command_steps_;

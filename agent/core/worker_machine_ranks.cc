@@ -142,6 +142,7 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
 }
 
 void WorkerMachine::SendPrepare(RankSlot& slot) {
+  if (fetching_) return;
   ToTrainer message;
   *message.mutable_prepare()->mutable_round() = round_;
   message.mutable_prepare()->set_rank(first_rank_ + slot.local_rank);

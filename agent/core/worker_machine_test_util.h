@@ -1,6 +1,7 @@
 #ifndef MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
 #define MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,6 +53,7 @@ class World {
     message.mutable_welcome()->set_term(term);
     auto* spec = message.mutable_welcome()->mutable_spec();
     if (trainer) spec->mutable_trainer();
+    if (welcome_spec.has_value()) *spec = *welcome_spec;
     spec->mutable_failure_policy()->set_on_rank_failure(policy);
     spec->mutable_elastic()->set_rank_deadline("2s");
     spec->mutable_elastic()->set_orphan_deadline("60s");
@@ -65,6 +67,7 @@ class World {
   void Prepare(int64_t term, int64_t round, bool fresh = false) {
     v1alpha1::OperatorMessage message;
     auto* prepare = message.mutable_prepare();
+    for (const v1alpha1::ReplicaPeer& peer : replicas_at) *prepare->add_replicas_at() = peer;
     prepare->set_fresh(fresh);
     *prepare->mutable_spec() = spec_;
     prepare->set_trajectory(trajectory_);
@@ -171,6 +174,11 @@ class World {
   // As the newest hello or heartbeat said.
   bool said_loading() const { return said_loading_; }
   const std::vector<std::string>& redials() const { return redials_; }
+  const std::vector<int64_t>& replica_rooms() const { return replica_rooms_; }
+  const std::vector<std::optional<v1alpha1::ReplicaPeer>>& replicated_to() const {
+    return replicated_to_;
+  }
+  const std::vector<FetchReplicas>& fetches() const { return fetches_; }
   WorkerMachine& machine() { return machine_; }
   // Sets the spec of the next rounds.
   void Edit(const v1alpha1::TrainingJobSpec& spec, const std::string& trajectory) {
@@ -178,8 +186,12 @@ class World {
     trajectory_ = trajectory;
   }
   absl::Time& now() { return now_; }
+  // The spec in Welcome, before policies and deadlines are added; absent: a trainer, if any.
+  std::optional<v1alpha1::TrainingJobSpec> welcome_spec;
   // The deadline in Welcome; absent if Welcome has none.
   std::optional<absl::Duration> prepare_deadline;
+  // The keepers of this worker's replicas that Prepare names.
+  std::vector<v1alpha1::ReplicaPeer> replicas_at;
 
  private:
   struct Process {
@@ -215,6 +227,9 @@ class World {
     if (!a.message.has_heartbeat()) said_.push_back(a.message);
   }
   void Apply(ReservePort&) { ++port_requests_; }
+  void Apply(ServeReplicas& a) { replica_rooms_.push_back(a.room); }
+  void Apply(ReplicateTo& a) { replicated_to_.push_back(a.peer); }
+  void Apply(FetchReplicas& a) { fetches_.push_back(a); }
   void Apply(Redial& a) { redials_.push_back(a.address); }
   void Apply(ExitAgent& a) {
     for (auto& [rank, process] : processes_) ASSERT_FALSE(process.alive) << "left behind: " << rank;
@@ -237,6 +252,9 @@ class World {
   v1alpha1::RoundId newest_;
   bool said_loading_ = false;
   int port_requests_ = 0;
+  std::vector<int64_t> replica_rooms_;
+  std::vector<std::optional<v1alpha1::ReplicaPeer>> replicated_to_;
+  std::vector<FetchReplicas> fetches_;
   int exit_code_ = -1;
 };
 

@@ -192,7 +192,14 @@ void NodeAgent::Read(absl::Time now) {
   LogAbsences();
   reading_seconds_ = absl::ToDoubleSeconds(clock_.Monotonic() - now);
   Send(reporter_.Observed(ReportOf(readings_, xids_), now));
+  TellPower(now);
   Publish();
+}
+
+void NodeAgent::TellPower(absl::Time now) {
+  power_.Observe(readings_.gpus, now);
+  if (!reporter_.WantsPower(now)) return;
+  if (const std::optional<double> watts = power_.TakeMean()) Send(reporter_.Power(*watts, now));
 }
 
 void NodeAgent::LogAbsences() {

@@ -12,6 +12,7 @@
 #include "agent/hardware/sysfs_tree.h"
 #include "agent/node/fabric_probe.h"
 #include "agent/node/gpu_health.h"
+#include "agent/node/gpu_power.h"
 #include "agent/node/metrics_server.h"
 #include "agent/node/node_flags.h"
 #include "agent/node/node_metrics.h"
@@ -57,6 +58,7 @@ class NodeAgent {
   absl::Duration UntilNext(absl::Time now) const;
   void Read(absl::Time now);
   void KeepXids();
+  void TellPower(absl::Time now);
   void ProbeFabric(absl::Time now);
   void HearNotices(absl::Time now);
   void Converse(absl::Time now);
@@ -74,6 +76,7 @@ class NodeAgent {
   FabricProbe fabric_;
   CoordinatorClient client_;
   NodeReporter reporter_;
+  GpuPowerMeter power_;
   XidCounts xids_;
   NodeReadings readings_;
   absl::Time next_reading_ = absl::InfinitePast();

@@ -27,6 +27,7 @@ NodeReporter::NodeReporter(const std::string& node, const std::string& pod_uid) 
 NodeReporter::Messages NodeReporter::StreamOpened() {
   welcome_ = false;
   told_ = false;
+  last_power_ = absl::InfinitePast();
   v1alpha1::AgentMessage message;
   *message.mutable_node_hello() = hello_;
   return {message};
@@ -51,6 +52,18 @@ NodeReporter::Messages NodeReporter::Observed(v1alpha1::NodeReport report, absl:
     told_ = false;
   }
   return Tell(now);
+}
+
+bool NodeReporter::WantsPower(absl::Time now) const {
+  return welcome_ && now - last_power_ >= heartbeat_;
+}
+
+NodeReporter::Messages NodeReporter::Power(double gpu_watts, absl::Time now) {
+  if (!WantsPower(now)) return {};
+  last_power_ = last_said_ = now;
+  v1alpha1::AgentMessage message;
+  message.mutable_node_power()->set_gpu_watts(gpu_watts);
+  return {message};
 }
 
 NodeReporter::Messages NodeReporter::Tick(absl::Time now) {

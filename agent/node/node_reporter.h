@@ -13,8 +13,9 @@
 namespace muster::agent {
 
 // Decides what a node agent says to its operator: a hello on each stream; after Welcome the report,
-// then each report that differs from the last one sent, and a heartbeat when nothing else was said
-// for long. A machine of events, pure: the caller sends what it returns. Times are monotonic.
+// then each report that differs from the last one sent, at each heartbeat's time the power of the
+// GPUs if it is known, and a heartbeat when nothing else was said for long. A machine of events,
+// pure: the caller sends what it returns. Times are monotonic.
 class NodeReporter {
  public:
   NodeReporter(const std::string& node, const std::string& pod_uid);
@@ -27,6 +28,9 @@ class NodeReporter {
   Messages Heard(const v1alpha1::OperatorMessage& message, absl::Time now);
   // A new reading was made.
   Messages Observed(v1alpha1::NodeReport report, absl::Time now);
+  // Returns true if it is time to tell the power of the GPUs.
+  bool WantsPower(absl::Time now) const;
+  Messages Power(double gpu_watts, absl::Time now);
   // Time has passed.
   Messages Tick(absl::Time now);
 
@@ -43,6 +47,7 @@ class NodeReporter {
   bool welcome_ = false;
   absl::Duration heartbeat_ = absl::Minutes(1);
   absl::Time last_said_ = absl::InfinitePast();
+  absl::Time last_power_ = absl::InfinitePast();  // on this stream
   std::optional<v1alpha1::NodeReport> newest_;
   bool told_ = false;  // newest_ was sent on this stream
   int64_t reports_ = 0;

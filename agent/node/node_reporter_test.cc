@@ -93,6 +93,26 @@ TEST_F(NodeReporterTest, AHeartbeatFillsSilence) {
   EXPECT_TRUE(reporter_.Tick(now_).empty());
 }
 
+TEST_F(NodeReporterTest, ThePowerIsToldAtEachHeartbeatsTimeInItsPlace) {
+  EXPECT_FALSE(reporter_.WantsPower(now_));
+  EXPECT_TRUE(reporter_.Power(300, now_).empty());
+  reporter_.StreamOpened();
+  EXPECT_FALSE(reporter_.WantsPower(now_));
+  reporter_.Heard(Welcome(30), now_);
+  EXPECT_TRUE(reporter_.WantsPower(now_));
+  const auto said = reporter_.Power(300.5, now_);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].node_power().gpu_watts(), 300.5);
+  now_ += absl::Seconds(29);
+  EXPECT_FALSE(reporter_.WantsPower(now_));
+  now_ += absl::Seconds(1);
+  EXPECT_EQ(reporter_.Power(310, now_).size(), 1u);
+  EXPECT_TRUE(reporter_.Tick(now_).empty());
+  reporter_.StreamOpened();
+  reporter_.Heard(Welcome(30), now_);
+  EXPECT_TRUE(reporter_.WantsPower(now_)) << "a new stream may be to another leader";
+}
+
 TEST_F(NodeReporterTest, AnOperatorCannotMakeItTalkWithoutPause) {
   reporter_.StreamOpened();
   reporter_.Heard(Welcome(1e-9), now_);

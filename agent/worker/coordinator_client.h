@@ -58,6 +58,10 @@ class CoordinatorClient {
   // Ends the stream so that everything sent arrives; waits for at most `timeout`.
   void HangUp(absl::Duration timeout);
 
+  // The newest certificate, with its key, and the authority of coordinators and agents; PEM.
+  const KeyAndCertificate& keys() const { return identity_.current(); }
+  const std::string& authority_pem() const { return identity_.authority_pem(); }
+
   // The numbers of certificates received and connections begun so far.
   int certificates() const { return certificates_; }
   int connections() const { return connections_; }

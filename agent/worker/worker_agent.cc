@@ -63,6 +63,10 @@ std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
   TakeSignals();
   for (Event& event : supervisor_.Collect()) pending_.push_back(std::move(event));
   for (Event& event : client_.Collect(clock_.Monotonic())) pending_.push_back(std::move(event));
+  if (replicas_ != nullptr) {
+    GiveKeys();
+    for (Event& event : replicas_->Take()) pending_.push_back(std::move(event));
+  }
   // The tick comes last, so that messages from ranks are handled before their silence is judged.
   pending_.push_back(Tick{});
   while (!pending_.empty() && !exit_code_.has_value()) {
@@ -90,6 +94,7 @@ void WorkerAgent::ReapStrays() {
 void WorkerAgent::WaitForEvents(absl::Duration wait) {
   std::vector<pollfd> fds = {{client_.poll_fd(), POLLIN, 0}};
   if (options_.signal_fd >= 0) fds.push_back({options_.signal_fd, POLLIN, 0});
+  if (replicas_ != nullptr) fds.push_back({replicas_->poll_fd(), POLLIN, 0});
   supervisor_.AddPollFds(&fds);
   poll(fds.data(), fds.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)));
 }
@@ -158,12 +163,8 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
 void WorkerAgent::Do(const LaunchRank& launch) {
   ReleasePort();
   const int local_rank = launch.placement.local_rank;
-  if (machine_.keeps_copies()) {
-    // Without the folder, ranks say that they could not copy, and train on.
-    if (const absl::Status made = copies_.Make(); !made.ok()) {
-      MUSTER_LOG(ERROR, "no folder for copies in memory", {"error", made});
-    }
-  }
+  // Without the folder, ranks say that they could not copy, and train on.
+  if (machine_.keeps_copies()) MakeCopiesFolder();
   absl::StatusOr<RankSupervisor::Program> program = ProgramOf(launch.placement);
   const absl::Status status =
       program.ok() ? supervisor_.Launch(local_rank, launch.generation, *program) : program.status();
@@ -199,6 +200,49 @@ void WorkerAgent::Do(const ReservePort& reserve) {
 
 void WorkerAgent::ReleasePort() {
   if (port_fd_ >= 0) close(std::exchange(port_fd_, -1));
+}
+
+bool WorkerAgent::MakeCopiesFolder() {
+  const absl::Status made = copies_.Make();
+  if (!made.ok()) MUSTER_LOG(ERROR, "no folder for copies in memory", {"error", made});
+  return made.ok();
+}
+
+void WorkerAgent::Do(const ServeReplicas& serve) {
+  if (!MakeCopiesFolder()) return;
+  if (replicas_ == nullptr) {
+    replicas_ = std::make_unique<ReplicaExchange>(
+        ReplicaExchange::Options{.worker = options_.config.worker,
+                                 .ranks = options_.config.ranks,
+                                 .host = options_.config.host,
+                                 .folder = copies_.path(),
+                                 .on_socket = options_.coordinator.identity.empty()},
+        files_, clock_);
+    GiveKeys();
+  }
+  const absl::Status served = replicas_->Serve(serve.room);
+  if (!served.ok()) {
+    MUSTER_LOG(ERROR, "no replicas of copies; training goes on", {"error", served});
+  }
+}
+
+void WorkerAgent::GiveKeys() {
+  if (client_.certificates() == given_certificates_) return;
+  given_certificates_ = client_.certificates();
+  const KeyAndCertificate& keys = client_.keys();
+  replicas_->SetKeys({client_.authority_pem(), keys.key_pem, keys.certificate_pem});
+}
+
+void WorkerAgent::Do(const ReplicateTo& replicate) {
+  if (replicas_ != nullptr) replicas_->SetPeer(replicate.peer);
+}
+
+void WorkerAgent::Do(const FetchReplicas& fetch) {
+  if (replicas_ == nullptr) {
+    pending_.push_back(ReplicasFetched{});
+    return;
+  }
+  replicas_->Fetch(fetch.sources, fetch.within);
 }
 
 void WorkerAgent::Do(const Redial& redial) {

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "agent/core/worker_machine.h"
 #include "agent/core/worker_settings.h"
 #include "agent/hardware/reading.h"
+#include "agent/replicas/replica_exchange.h"
 #include "agent/worker/coordinator_client.h"
 #include "agent/worker/copies_folder.h"
 #include "agent/worker/rank_environment.h"
@@ -77,6 +79,9 @@ class WorkerAgent {
   void Do(const SendToRank& send);
   void Do(const SendToOperator& send);
   void Do(const ReservePort& reserve);
+  void Do(const ServeReplicas& serve);
+  void Do(const ReplicateTo& replicate);
+  void Do(const FetchReplicas& fetch);
   void Do(const Redial& redial);
   void Do(const ExitAgent& exit);
 
@@ -84,6 +89,9 @@ class WorkerAgent {
   absl::Status GiveGpu(const RankPlacement& placement, Environment& env,
                        RankSupervisor::Program& program) const;
   void ReleasePort();
+  bool MakeCopiesFolder();
+  // Passes on a certificate that is new.
+  void GiveKeys();
 
   const WorkerAgentOptions options_;
   const Clock& clock_;
@@ -92,6 +100,9 @@ class WorkerAgent {
   WorkerMachine machine_;
   RankSupervisor supervisor_;
   CoordinatorClient client_;
+  // Null unless the job's copies have replicas. Ends before the folder of the copies.
+  std::unique_ptr<ReplicaExchange> replicas_;
+  int given_certificates_ = 0;
   // Events that occurred while an action was carried out.
   std::deque<Event> pending_;
   // Holds the port promised to the user's rendezvous store until that store is launched.

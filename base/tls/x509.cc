@@ -143,6 +143,19 @@ absl::Status AddAlternativeNames(X509* certificate, const CertificateProfile& pr
   return absl::OkStatus();
 }
 
+const char* ExtendedUse(CertificateProfile::Use use) {
+  switch (use) {
+    case CertificateProfile::Use::kServer:
+      return "serverAuth";
+    case CertificateProfile::Use::kPeer:
+      return "clientAuth,serverAuth";
+    case CertificateProfile::Use::kClient:
+    case CertificateProfile::Use::kAuthority:
+      break;
+  }
+  return "clientAuth";
+}
+
 absl::Status AddUse(X509* certificate, X509* issuer, CertificateProfile::Use use) {
   const bool authority = use == CertificateProfile::Use::kAuthority;
   MUSTER_RETURN_IF_ERROR(
@@ -155,8 +168,7 @@ absl::Status AddUse(X509* certificate, X509* issuer, CertificateProfile::Use use
   if (authority) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(
       AddExtension(certificate, issuer, NID_authority_key_identifier, "keyid:always"));
-  const bool server = use == CertificateProfile::Use::kServer;
-  return AddExtension(certificate, issuer, NID_ext_key_usage, server ? "serverAuth" : "clientAuth");
+  return AddExtension(certificate, issuer, NID_ext_key_usage, ExtendedUse(use));
 }
 
 absl::Status SetSerial(X509* certificate) {

@@ -51,7 +51,8 @@ bool KeyMatches(const PrivateKey& key, std::string_view certificate_pem);
 
 // The contents of a certificate to be issued. Its serial number is random.
 struct CertificateProfile {
-  enum class Use { kAuthority, kServer, kClient };
+  // A peer is a client and a server.
+  enum class Use { kAuthority, kServer, kClient, kPeer };
   Use use = Use::kClient;
   std::string common_name;
   std::vector<std::string> dns_names;

@@ -70,6 +70,38 @@ void AddGoodput(const TrainingJob& job, std::string& out) {
                       100 * goodput->ettr, 100 * goodput->scheduling, 100 * goodput->runtime));
 }
 
+// Returns "; the price of 25.0 % of the time is not known" if that is so.
+std::string Unknown(absl::string_view what, double known, double all) {
+  if (!(all > 0) || !(known < 0.9995 * all)) return "";
+  return absl::StrFormat("; the %s of %.1f %% of the time is not known", what,
+                         100 * (1 - known / all));
+}
+
+std::string PartOf(double part, double whole) {
+  return absl::StrFormat("%.1f %%", whole > 0 ? 100 * part / whole : 0);
+}
+
+void AddCost(const TrainingJob& job, std::string& out) {
+  const v1alpha1::CostStatus& cost = job.status.cost();
+  if (cost.priced_seconds() > 0) {
+    const std::string saved =
+        cost.saved_by_spot() > 0
+            ? absl::StrFormat(", %.2f saved by spot nodes", cost.saved_by_spot())
+            : "";
+    Add(out, "Cost:",
+        absl::StrCat(absl::StrFormat("%.2f", cost.spent()), cost.currency().empty() ? "" : " ",
+                     cost.currency(), ": ", absl::StrFormat("%.2f", cost.lost()), " (",
+                     PartOf(cost.lost(), cost.spent()), ") lost by failures", saved,
+                     Unknown("price", cost.priced_seconds(), cost.worker_seconds())));
+  }
+  if (cost.metered_seconds() > 0) {
+    Add(out, "Energy:",
+        absl::StrCat(absl::StrFormat("%.2f kWh: %.2f", cost.energy_kwh(), cost.energy_lost_kwh()),
+                     " (", PartOf(cost.energy_lost_kwh(), cost.energy_kwh()), ") lost by failures",
+                     Unknown("power", cost.metered_seconds(), cost.worker_seconds())));
+  }
+}
+
 std::string Ledger(const TrainingJob& job) {
   const v1alpha1::LedgerStatus& ledger = job.status.ledger();
   const double total = control::TotalSeconds(ledger);
@@ -130,6 +162,7 @@ std::string DescribeJob(const TrainingJob& job, const std::vector<Json>& pods,
   AddCheckpoint(job, now, out);
   AddFailures(job, out);
   AddGoodput(job, out);
+  AddCost(job, out);
   AddSection(out, "Time of the ranks", Ledger(job));
   AddSection(out, "Conditions", Conditions(job, now));
   AddSection(out, "Pods", Pods(pods, now));

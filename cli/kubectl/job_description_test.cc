@@ -28,6 +28,9 @@ control::TrainingJob Job() {
       "failures": {"count": 1, "latest": {"worker": 1, "class": "Rank", "rule": "default",
                                           "action": "RestartWorker"}},
       "ledger": {"placing": 4, "starting": 8, "productive": 90, "communication": 12, "rework": 6},
+      "cost": {"currency": "USD", "spent": 41.2, "lost": 2.06, "savedBySpot": 61.8,
+               "energyKwh": 3.5, "energyLostKwh": 0.175,
+               "workerSeconds": 120, "pricedSeconds": 120, "meteredSeconds": 90},
       "conditions": [{"type": "Running", "status": "True", "reason": "RoundActive",
         "message": "round 3 is\nactive", "lastTransitionTime": "2026-01-01T00:00:40Z"}]}})"))
       .value();
@@ -62,6 +65,8 @@ ETA:         1m0s
 Checkpoint:  step 20, /checkpoints/gpt/step-20, 30s old
 Failures:    1, and 0 not counted; the latest: worker 1, Rank, rule default: RestartWorker
 Goodput:     85.0 % of the time did new steps: on nodes for 96.7 %, of that 87.9 %
+Cost:        41.20 USD: 2.06 (5.0 %) lost by failures, 61.80 saved by spot nodes
+Energy:      3.50 kWh: 0.17 (5.0 %) lost by failures; the power of 25.0 % of the time is not known
 
 Time of the ranks:
 USE             TIME    SHARE
@@ -83,6 +88,19 @@ Events:
 LAST SEEN   TYPE     REASON        OBJECT            MESSAGE
 10s         Normal   RoundActive   TrainingJob/gpt   a sentence
 )");
+}
+
+TEST(DescribeJobTest, TheCostIsShownWhereAPriceIsKnown) {
+  control::TrainingJob job;
+  job.status.mutable_cost()->set_worker_seconds(100);
+  job.status.mutable_cost()->set_priced_seconds(40);
+  job.status.mutable_cost()->set_spent(3);
+  const std::string text = DescribeJob(job, {}, {}, kNow);
+  EXPECT_THAT(text, HasSubstr("Cost:        3.00: 0.00 (0.0 %) lost by failures; the price of 60.0 "
+                              "% of the time is not known\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Energy:")));
+  job.status.clear_cost();
+  EXPECT_THAT(DescribeJob(job, {}, {}, kNow), Not(HasSubstr("Cost:")));
 }
 
 TEST(DescribeJobTest, AJobThatNobodyHasSeenSaysSo) {

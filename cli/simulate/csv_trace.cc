@@ -24,9 +24,10 @@ namespace {
 
 const std::vector<std::string>& Columns() {
   static const auto* const kColumns = new std::vector<std::string>{
-      "submit",    "duration", "workers", "name",  "class",      "queue",
-      "namespace", "priority", "min",     "gpus",  "cpu",        "memory",
-      "estimate",  "require",  "prefer",  "slice", "sliceLevel", "checkpoint"};
+      "submit", "duration",   "workers",    "name",        "class",
+      "queue",  "namespace",  "priority",   "min",         "gpus",
+      "cpu",    "memory",     "estimate",   "require",     "prefer",
+      "slice",  "sliceLevel", "checkpoint", "maxFraction", "onDemandFloor"};
   return *kColumns;
 }
 
@@ -56,6 +57,15 @@ class Row {
       Fail(column, "must be seconds, 0 or more");
     }
     return absl::Seconds(seconds);
+  }
+  double Fraction(const char* column, double fallback) {
+    double fraction = fallback;
+    const std::string text = Text(column);
+    if (!text.empty() &&
+        (!absl::SimpleAtod(text, &fraction) || !(fraction >= 0 && fraction <= 1))) {
+      Fail(column, "must be 0 to 1");
+    }
+    return fraction;
   }
   int64_t Integer(const char* column, int64_t fallback, int64_t least, int64_t most) {
     int64_t number = fallback;
@@ -99,6 +109,10 @@ SimJob ReadJob(Row& row, size_t number) {
   if (const int64_t slice = row.Integer("slice", 0, 0, job.request.max); slice > 0) {
     job.request.slices.push_back({static_cast<int>(slice), row.Text("sliceLevel", "host")});
   }
+  control::SpotBounds& spot = job.request.spot;
+  spot.max_fraction = row.Fraction("maxFraction", 1);
+  spot.on_demand_floor = static_cast<int>(row.Integer("onDemandFloor", 0, 0, job.request.max));
+  spot.given = !row.Text("maxFraction").empty() || !row.Text("onDemandFloor").empty();
   control::Resources& each = job.request.per_worker;
   each.gpus = row.Integer("gpus", 0, 0, 64);
   each.cpu_millis = row.Quantity("cpu", kCpuResource, "1");

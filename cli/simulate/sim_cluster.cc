@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/simulate/json_reader.h"
 #include "operator/api/codec.h"
 #include "operator/api/training_queue.h"
+#include "operator/placement/cluster/spot_labels.h"
 #include "operator/queue/queue_from_spec.h"
 
 namespace muster::cli {
@@ -24,9 +26,22 @@ using control::NodeInventory;
 
 constexpr int64_t kMostBackfillDepth = 1'000'000;
 
+control::LabelMap ReadLabels(JsonReader& reader) {
+  std::map<std::string, std::string> labels;
+  for (const auto& [key, value] : reader.Object("labels").items()) {
+    if (!value.is_string()) {
+      reader.Fail("labels", absl::StrCat("the value of ", key, " must be text: put it in quotes"));
+      break;
+    }
+    labels[key] = value.get<std::string>();
+  }
+  return labels;
+}
+
 // Reads nodes of one type, and fills the domains of each level with them in order.
-void ReadPool(const Json& json, const std::string& path, Inventory& inventory,
+void ReadPool(const Json& json, const std::string& path, SimCluster& cluster,
               absl::Status& status) {
+  Inventory& inventory = cluster.inventory;
   JsonReader reader(json, path, status);
   const std::string name = reader.Text("name", "node");
   const int64_t nodes = reader.Integer("nodes", 1, 1, kMostSimNodes);
@@ -36,6 +51,9 @@ void ReadPool(const Json& json, const std::string& path, Inventory& inventory,
   node.allocatable.memory_bytes = reader.Quantity("memory", kMemoryResource, int64_t{1} << 40);
   node.allocatable.slots = reader.Integer("pods", 110, 1, kMostPodsOfNode);
   node.free = node.allocatable;
+  const control::LabelMap labels = ReadLabels(reader);
+  node.spot = control::IsSpotNode(labels);
+  if (node.spot) node.spot_pool = control::SpotPoolOf(labels);
   const Json& per_domain = reader.List("perDomain");
   if (per_domain.size() != inventory.levels.size()) {
     reader.Fail("perDomain", "must have one number for each of the file's levels");
@@ -56,6 +74,7 @@ void ReadPool(const Json& json, const std::string& path, Inventory& inventory,
       node.domains.push_back(absl::StrCat(name, "-", inventory.levels[level], i / sizes[level]));
     }
     inventory.nodes.push_back(node);
+    cluster.labels.push_back(labels);
   }
 }
 
@@ -108,7 +127,7 @@ absl::Status ReadCluster(const Json& json, SimCluster& cluster) {
   const Json& pools = reader.List("pools");
   if (pools.empty()) reader.Fail("pools", "is missing: a cluster needs nodes");
   for (size_t i = 0; i < pools.size(); ++i) {
-    ReadPool(pools[i], absl::StrCat("pools[", i, "]"), cluster.inventory, status);
+    ReadPool(pools[i], absl::StrCat("pools[", i, "]"), cluster, status);
   }
   ReadOptions(reader.Object("options"), cluster, status);
   const Json& queues = reader.List("queues");

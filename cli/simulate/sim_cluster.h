@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "operator/placement/inventory.h"
+#include "operator/placement/label_map.h"
 #include "operator/queue/queue_book.h"
 #include "operator/queue/queue_spec.h"
 #include "operator/queue/schedule.h"
@@ -29,6 +30,7 @@ inline constexpr int64_t kMostPodsOfNode = 100'000;
 // The imaginary cluster that a workload runs on.
 struct SimCluster {
   control::Inventory inventory;
+  std::vector<control::LabelMap> labels;  // of each node of the inventory, as the file has them
   control::Amounts capacity;
   std::vector<control::QueueSpec> queues;
   std::vector<Json> queue_objects;  // the same as TrainingQueues

@@ -20,10 +20,10 @@ TEST(Trace, ReadsEveryColumn) {
   const auto trace = ParseTrace(
       "# a comment\n"
       "name, submit, duration, workers, min, gpus, cpu, memory, queue, namespace, priority, class, "
-      "estimate, require, prefer, slice, sliceLevel, checkpoint\n"
-      "late, 20, 60, 4, 2, 8, 12, 100Gi, q, team, 5, big, 90, leaf, rack, 2, host, 10\n"
+      "estimate, require, prefer, slice, sliceLevel, checkpoint, maxFraction, onDemandFloor\n"
+      "late, 20, 60, 4, 2, 8, 12, 100Gi, q, team, 5, big, 90, leaf, rack, 2, host, 10, 0.5, 1\n"
       "\n"
-      "early, 10.5, 60, 1, , , , , , , , , , , , , , \n",
+      "early, 10.5, 60, 1, , , , , , , , , , , , , , , , \n",
       "t");
   ASSERT_TRUE(trace.ok()) << trace.status();
   ASSERT_EQ(trace->jobs.size(), 2u);
@@ -43,6 +43,8 @@ TEST(Trace, ReadsEveryColumn) {
   EXPECT_EQ(late.job.request.preferred_level, "rack");
   ASSERT_EQ(late.job.request.slices.size(), 1u);
   EXPECT_EQ(late.job.request.slices[0].size, 2);
+  EXPECT_EQ(late.job.request.spot, (control::SpotBounds{true, true, 0.5, 1}));
+  EXPECT_EQ(early.job.request.spot, control::SpotBounds());
   EXPECT_EQ(late.job.quota_per_worker.at(kCpuResource), 12'000);
   EXPECT_EQ(late.job.quota_per_worker.at(kGpuResource), 8);
 }
@@ -73,6 +75,10 @@ TEST(Trace, ErrorsNameTheLine) {
   EXPECT_EQ(TraceError("submit,duration\n1,soon\n"), "t:2: duration: must be seconds, 0 or more");
   EXPECT_EQ(TraceError("submit,workers\n1,0\n"), "t:2: workers: must be 1 to 100000");
   EXPECT_EQ(TraceError("submit,workers,min\n1,2,3\n"), "t:2: min: must be 1 to 2");
+  EXPECT_EQ(TraceError("submit,maxFraction\n1,1.5\n"), "t:2: maxFraction: must be 0 to 1");
+  EXPECT_EQ(TraceError("submit,maxFraction\n1,nan\n"), "t:2: maxFraction: must be 0 to 1");
+  EXPECT_EQ(TraceError("submit,workers,onDemandFloor\n1,2,3\n"),
+            "t:2: onDemandFloor: must be 0 to 2");
   EXPECT_EQ(TraceError("submit,cpu\n1,lots\n"), "t:2: cpu: \"lots\" of cpu is no amount");
   EXPECT_EQ(TraceError("when\n").substr(0, 32), "t:1: there is no column \"when\"; ");
 }
@@ -86,7 +92,24 @@ TEST(Trace, ErrorsOfAGeneratorNameTheField) {
             "t: cohorts[0].clasName: is not known here; kn");
 }
 
+TEST(Cluster, APoolsLabelsSayWhichNodesAreSpotNodes) {
+  const auto cluster = ParseCluster(
+      "pools:\n- {name: a, nodes: 1}\n- {name: b, nodes: 2, labels: {karpenter.sh/capacity-type: "
+      "spot, node.kubernetes.io/instance-type: p5}}\n",
+      "c");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  ASSERT_EQ(cluster->inventory.nodes.size(), 3u);
+  ASSERT_EQ(cluster->labels.size(), 3u);
+  EXPECT_FALSE(cluster->inventory.nodes[0].spot);
+  EXPECT_TRUE(cluster->inventory.nodes[1].spot);
+  EXPECT_TRUE(cluster->inventory.nodes[2].spot);
+  EXPECT_EQ(cluster->inventory.nodes[2].spot_pool, "p5 ");
+  EXPECT_EQ(cluster->labels[2].Value("karpenter.sh/capacity-type"), "spot");
+}
+
 TEST(Cluster, ErrorsNameTheField) {
+  EXPECT_EQ(ClusterError("pools:\n- {labels: {example.com/n: 1}}"),
+            "c: pools[0].labels: the value of example.com/n must be text: put it in quotes");
   EXPECT_EQ(ClusterError("levels: []"), "c: pools: is missing: a cluster needs nodes");
   EXPECT_EQ(ClusterError("levels: [rack]\npools: [{nodes: 4}]"),
             "c: pools[0].perDomain: must have one number for each of the file's levels");

@@ -185,6 +185,13 @@ const ManifestCase kContradictions[] = {
      "job.yaml:11: spec.checkpoint.interval.max: only mode Auto has max\n"},
     {"MinAboveMax", "{uri: out}", "{uri: out, interval: {mode: Auto, min: 2h, max: 1h}}",
      "job.yaml:11: spec.checkpoint.interval.min: must not be longer than max\n"},
+    {"FloorAboveAllWorkers", "{count: 2}", "{count: 2, max: 3}\n  spot: {onDemandFloor: 4}",
+     "job.yaml:6: spec.spot.onDemandFloor: must not be more than the workers that the job may "
+     "have: "
+     "workers.max or, without it, workers.count (here 4 and 3)\n"},
+    {"FractionOfNoSpotNodes", "{count: 2}", "{count: 2}\n  spot: {allow: false, maxFraction: 0.5}",
+     "job.yaml:6: spec.spot.allow: without spot nodes there is nothing to bound: leave maxFraction "
+     "and onDemandFloor out, or set allow to true\n"},
     {"CopiesOfWhatRestsOnDisk", "{name: adamw}\n  checkpoint: {uri: out}",
      "{name: adamw}\n    parallelism: {offload: {optimizer: Disk, directory: scratch}}\n  "
      "checkpoint: "

@@ -81,7 +81,7 @@ const ManifestCase kNamesAndTypes[] = {
      "job.yaml:6: spec.trainer: want an object, got the string \"x\"\n"
      "job.yaml:7: spec.other: unknown field; the fields here are workers, trainer, template, "
      "checkpoint, failurePolicy, elastic, suspend, activeDeadline, ttlSecondsAfterFinished, "
-     "successPolicy, managedBy, queue, priorityClassName, topology and alerts\n"},
+     "successPolicy, managedBy, queue, priorityClassName, topology, alerts and spot\n"},
 };
 
 const ManifestCase kRanges[] = {
@@ -99,6 +99,10 @@ const ManifestCase kRanges[] = {
      "job.yaml:7: spec.trainer.model.family: want gpt2, llama or bloom, got the string \"gpt3\"\n"},
     {"DropoutOne", "preset: gpt2-nano", "preset: gpt2-nano, dropout: 1",
      "job.yaml:7: spec.trainer.model.dropout: is 1; want at least 0 and less than 1\n"},
+    {"SpotFractionAboveOne", "{count: 2}", "{count: 2}\n  spot: {maxFraction: 1.5}",
+     "job.yaml:6: spec.spot.maxFraction: is 1.5; want 0 to 1\n"},
+    {"SpotFloorNegative", "{count: 2}", "{count: 2}\n  spot: {onDemandFloor: -1}",
+     "job.yaml:6: spec.spot.onDemandFloor: is -1; want 0 to 5000\n"},
     {"ValidationTooLarge", "uri: corpus.txt", "uri: corpus.txt, validation: 0.6",
      "job.yaml:8: spec.trainer.data.validation: is 0.6; want 0 to 0.5\n"},
     {"LearningRateZero", "{name: adamw}", "{learningRate: 0}",

@@ -38,6 +38,15 @@ TEST(DecodeMessage, ReadsEveryKindOfField) {
   EXPECT_FALSE(spec.has_checkpoint());
 }
 
+TEST(DecodeMessage, ABoundOfZeroIsNotOneThatIsLeftOut) {
+  const Json bounds = Parse(R"({"spot": {"maxFraction": 0, "onDemandFloor": 0}})");
+  const TrainingJobSpec spec = Decode(bounds);
+  EXPECT_TRUE(spec.spot().has_max_fraction());
+  EXPECT_TRUE(spec.spot().has_on_demand_floor());
+  EXPECT_EQ(EncodeMessage(spec), bounds);
+  EXPECT_FALSE(Decode(Parse(R"({"spot": {}})")).spot().has_max_fraction());
+}
+
 TEST(DecodeMessage, KeepsAPodTemplateWhole) {
   const Json pod =
       Parse(R"({"spec": {"containers": [{"name": "worker", "x": null}], "y": [1, 2.5]}})");
@@ -83,7 +92,7 @@ TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
            "unknown field; the fields here are conditions, observedGeneration, term, round, "
            "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
            "completionTime, selector, state, placement, preemption, activeSeconds, activeSince, "
-           "alerts, elastic, resize, ledger and resume"},
+           "alerts, elastic, resize, ledger, resume and cost"},
       }));
 }
 

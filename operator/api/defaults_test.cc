@@ -87,6 +87,14 @@ TEST(Defaults, OptionalBlocksStayAbsent) {
   EXPECT_FALSE(spec.has_checkpoint());
   EXPECT_FALSE(spec.has_template_());
   EXPECT_FALSE(spec.has_active_deadline());
+  EXPECT_FALSE(spec.has_spot());
+}
+
+TEST(Defaults, AJobThatBoundsSpotNodesAllowsThem) {
+  const TrainingJobSpec spec = Defaulted(R"({"spot": {"onDemandFloor": 1}})");
+  EXPECT_TRUE(spec.spot().allow());
+  EXPECT_FALSE(spec.spot().has_max_fraction());
+  EXPECT_FALSE(Defaulted(R"({"spot": {"allow": false}})").spot().allow());
 }
 
 TEST(Defaults, MinAndMaxAreCount) {

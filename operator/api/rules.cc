@@ -29,6 +29,7 @@ using v1alpha1::FailureRule;
 using v1alpha1::ModelSpec;
 using v1alpha1::OptimizerSpec;
 using v1alpha1::RopeScalingSpec;
+using v1alpha1::SpotSpec;
 using v1alpha1::TokenizerSpec;
 using v1alpha1::TopologySpec;
 using v1alpha1::TrainerSpec;
@@ -244,6 +245,17 @@ Broken SlicesDivideCount(const TrainingJobSpec& spec) {
                 absl::StrCat("here ", spec.workers().count(), " and ", workers));
 }
 
+Broken SpotFloorHasWorkers(const TrainingJobSpec& spec) {
+  const WorkersSpec& workers = spec.workers();
+  const int32_t most = workers.has_max() ? workers.max() : workers.count();
+  return Unless(spec.spot().on_demand_floor() <= most,
+                absl::StrCat("here ", spec.spot().on_demand_floor(), " and ", most));
+}
+
+Broken SpotAllowed(const SpotSpec& spot) {
+  return Unless(spot.allow() || (!spot.has_max_fraction() && !spot.has_on_demand_floor()));
+}
+
 Broken SlicesNest(const TopologySpec& topology) {
   for (int i = 1; i < topology.slices_size(); ++i) {
     const int32_t outer = topology.slices(i - 1).workers();
@@ -332,6 +344,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
       {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},
       {"slices-nest", Typed<TopologySpec, SlicesNest>},
+      {"spot-floor-has-workers", Typed<TrainingJobSpec, SpotFloorHasWorkers>},
+      {"spot-allowed", Typed<SpotSpec, SpotAllowed>},
       {"backoff-order", Typed<FailurePolicySpec, BackoffOrder>},
       {"rule-has-matcher", Typed<FailureRule, RuleHasMatcher>},
       {"log-pattern-compiles", Typed<FailureRule, LogPatternCompiles>},

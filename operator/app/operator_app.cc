@@ -54,6 +54,8 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out, Notifi
   replica.notifier = &notifier;
   replica.decide.alert_interval = options.alert_interval;
   replica.decide.alert_receivers = ReceiverNames(options.alert_receivers);
+  replica.prices = &options.prices;
+  replica.decide.currency = options.prices.currency;
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
   if (options.job_network_policies) replica.policy_namespace = options.operator_namespace;

@@ -79,6 +79,8 @@ const char kOperatorUsage[] =
     "false\n"
     "  --alert-receivers a file with the receivers that alert rules of jobs may name; default "
     "none\n"
+    "  --prices          a file with the prices and the power of nodes, by instance type; default "
+    "none\n"
     "  --decision-log-dir where the input of each decision is kept, at most 256 MiB, for\n"
     "                    muster replay; default FOLDER/decisions with --state-dir, else none\n"
     "  --log-format      text or json; default text\n";
@@ -256,6 +258,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"queue-aging", Time(flags.queue_aging)},
           {"defragment", Bool(flags.defragment)},
           {"alert-receivers", Text(flags.alert_receivers)},
+          {"prices", Text(flags.prices)},
           {"decision-log-dir", Text(flags.decision_log_dir)},
           {"log-format", OneOf(flags.log_json, "text", "json")}};
 }

@@ -61,6 +61,7 @@ struct OperatorFlags {
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
   std::string alert_receivers;   // a file; empty: there are none
+  std::string prices;            // likewise
   std::string decision_log_dir;  // empty: decisions are not kept
   bool log_json = false;
 };

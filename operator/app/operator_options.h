@@ -14,6 +14,7 @@
 #include "operator/app/http_servers.h"
 #include "operator/app/throttle_observer.h"
 #include "operator/core/options.h"
+#include "operator/cost/price_table.h"
 #include "operator/kube/lease.h"
 #include "operator/nodes/node_agent_account.h"
 #include "operator/notify/receivers.h"
@@ -76,6 +77,8 @@ struct OperatorOptions {
   absl::Duration alert_interval = DecideOptions().alert_interval;
   // The receivers that alert rules of jobs may name.
   std::vector<Receiver> alert_receivers;
+  // The prices and the power of nodes.
+  PriceTable prices;
   // Directory for the inputs of scheduler decisions, for muster replay; at most 256 MiB. Empty:
   // none.
   std::string decision_log_dir;

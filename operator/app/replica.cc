@@ -66,6 +66,8 @@ void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
   Controller::Deps deps{clock_,    watch_.jobs(), watch_.pods(), registry_,
                         progress_, *executor_,    events_,       scheduler_.verdicts()};
   deps.nodes = &watch_.nodes();
+  deps.power = &node_board_;
+  deps.prices = options_.prices;
   deps.observer = &metrics_;
   deps.notifier = options_.notifier;
   controller_ = std::make_unique<Controller>(deps, options_.decide);

@@ -17,6 +17,7 @@
 #include "operator/coordinator/node_board.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/options.h"
+#include "operator/cost/price_table.h"
 #include "operator/kube/api.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/lease.h"
@@ -59,6 +60,8 @@ struct ReplicaOptions {
   FanOut* fan_out = nullptr;
   // Tells people about alerts of jobs; must outlive the replica. If null, nobody is told.
   Notifier* notifier = nullptr;
+  // The prices of nodes; must outlive the replica. If null, only nodes themselves name prices.
+  const PriceTable* prices = nullptr;
   DecideOptions decide;
   SchedulerOptions scheduler;
   // Events are sent by the caller of events().WaitAndRun() if true, else by the recording thread.

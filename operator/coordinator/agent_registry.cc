@@ -63,6 +63,9 @@ bool Apply(const AgentMessage& message, AgentState& state) {
     case AgentMessage::kRefused:
       state.refused = message.refused();
       return true;
+    case AgentMessage::kReplicas:
+      state.replicas = message.replicas();
+      return true;
     case AgentMessage::kCheckpoint:
       return true;
     case AgentMessage::kHello:
@@ -70,6 +73,7 @@ bool Apply(const AgentMessage& message, AgentState& state) {
     case AgentMessage::kSteps:
     case AgentMessage::kNodeHello:
     case AgentMessage::kNodeReport:
+    case AgentMessage::kNodePower:
     case AgentMessage::KIND_NOT_SET:
       return false;
   }

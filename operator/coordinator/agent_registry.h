@@ -66,6 +66,7 @@ struct AgentState {
   std::vector<v1alpha1::RankExited> exits;
   std::vector<v1alpha1::RankStalled> stalls;
   std::optional<v1alpha1::OrderRefused> refused;
+  std::optional<v1alpha1::ReplicasKept> replicas;
 };
 
 // The addressee of an order: one pod's agent, not its successor.

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "base/tls/worker_name.h"
 
 namespace muster::control {
 
@@ -47,24 +48,23 @@ absl::StatusOr<std::string> CertificateAuthority::SignWorker(const PeerIdentity&
                                                              std::string_view request,
                                                              absl::Time now,
                                                              absl::Duration lifetime) const {
-  return SignClient("muster worker", ToUri(identity), request, now, lifetime);
+  CertificateProfile profile;
+  profile.use = CertificateProfile::Use::kPeer;  // agents of a job's workers serve each other
+  profile.common_name = "muster worker";
+  profile.dns_names = {WorkerServerName(identity.job_uid, identity.index)};
+  profile.uris = {ToUri(identity)};
+  profile.not_before = now - kSkew;
+  profile.not_after = now + lifetime;
+  return SignRequest(issuer_, request, profile);
 }
 
 absl::StatusOr<std::string> CertificateAuthority::SignNode(const NodeIdentity& identity,
                                                            std::string_view request, absl::Time now,
                                                            absl::Duration lifetime) const {
-  return SignClient("muster node agent", ToUri(identity), request, now, lifetime);
-}
-
-absl::StatusOr<std::string> CertificateAuthority::SignClient(const std::string& common_name,
-                                                             std::string uri,
-                                                             std::string_view request,
-                                                             absl::Time now,
-                                                             absl::Duration lifetime) const {
   CertificateProfile profile;
   profile.use = CertificateProfile::Use::kClient;
-  profile.common_name = common_name;
-  profile.uris = {std::move(uri)};
+  profile.common_name = "muster node agent";
+  profile.uris = {ToUri(identity)};
   profile.not_before = now - kSkew;
   profile.not_after = now + lifetime;
   return SignRequest(issuer_, request, profile);

@@ -37,7 +37,8 @@ class CertificateAuthority {
 
   // Returns a new key and a certificate for kCoordinatorServerName.
   absl::StatusOr<IssuedKey> IssueServer(absl::Time now, absl::Duration lifetime) const;
-  // Returns the certificate in PEM; kInvalidArgument if the request is malformed.
+  // Returns the certificate in PEM; kInvalidArgument if the request is malformed. That of a worker
+  // serves other workers of its job too, by the name WorkerServerName().
   absl::StatusOr<std::string> SignWorker(const PeerIdentity& identity, std::string_view request,
                                          absl::Time now, absl::Duration lifetime) const;
   absl::StatusOr<std::string> SignNode(const NodeIdentity& identity, std::string_view request,
@@ -53,10 +54,6 @@ class CertificateAuthority {
  private:
   CertificateAuthority(Issuer issuer, absl::Time not_after)
       : issuer_(std::move(issuer)), not_after_(not_after) {}
-
-  absl::StatusOr<std::string> SignClient(const std::string& common_name, std::string uri,
-                                         std::string_view request, absl::Time now,
-                                         absl::Duration lifetime) const;
 
   Issuer issuer_;
   absl::Time not_after_;

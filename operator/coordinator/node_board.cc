@@ -12,6 +12,9 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
+// No machine draws more; a report that says so is not believed.
+constexpr double kMostWatts = 1e6;
+
 EncodedMessage Welcome(int protocol) {
   v1alpha1::OperatorMessage message;
   v1alpha1::Welcome& welcome = *message.mutable_welcome();
@@ -77,6 +80,12 @@ void NodeBoard::Receive(uint64_t attachment, const v1alpha1::AgentMessage& messa
   if (found == attachments_.end()) return;
   NodeNews& news = nodes_[found->second].news;
   news.last_heard = clock_.Monotonic();
+  if (message.has_node_power()) {
+    const double watts = message.node_power().gpu_watts();
+    if (!(watts >= 0 && watts <= kMostWatts)) return;
+    news.gpu_watts = watts;
+    news.measured = news.last_heard;
+  }
   if (!message.has_node_report()) return;
   const v1alpha1::NodeReport& report = message.node_report();
   if (news.report != nullptr && MessageDifferencer::Equals(*news.report, report)) return;
@@ -100,6 +109,15 @@ std::map<std::string, NodeNews> NodeBoard::Nodes() const {
   std::map<std::string, NodeNews> all;
   for (const auto& [name, node] : nodes_) all.emplace_hint(all.end(), name, node.news);
   return all;
+}
+
+std::optional<double> NodeBoard::GpuWatts(const std::string& node) const {
+  MutexLock lock(mu_);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return std::nullopt;
+  const NodeNews& news = found->second.news;
+  if (clock_.Monotonic() - news.measured > kPowerAge) return std::nullopt;
+  return news.gpu_watts;
 }
 
 int NodeBoard::attached() const {

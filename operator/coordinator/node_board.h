@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -26,6 +27,9 @@ struct NodeNews {
   int64_t version = 0;
   bool attached = false;
   absl::Time last_heard = absl::InfinitePast();  // monotonic
+  // The measured draw of all its GPUs, and when it was reported (monotonic); absent: none was.
+  std::optional<double> gpu_watts;
+  absl::Time measured = absl::InfinitePast();
 };
 
 // Tracks the streams of node agents and the latest report of each node. Who may speak for a node is
@@ -34,6 +38,8 @@ class NodeBoard {
  public:
   // Agents are told to send something at least this often.
   static constexpr absl::Duration kHeartbeat = absl::Minutes(1);
+  // A measured power counts for this long: five heartbeats.
+  static constexpr absl::Duration kPowerAge = absl::Minutes(5);
   // The most nodes that are remembered: more than any cluster has.
   static constexpr size_t kMaxNodes = 100'000;
 
@@ -54,6 +60,8 @@ class NodeBoard {
 
   // Returns what is known, by node.
   std::map<std::string, NodeNews> Nodes() const;
+  // Returns the power of the node's GPUs, unless it is older than kPowerAge.
+  std::optional<double> GpuWatts(const std::string& node) const;
   int attached() const;
   // Ends every stream; agents will dial again.
   void CloseAll(const absl::Status& reason);

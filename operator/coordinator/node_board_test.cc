@@ -1,5 +1,6 @@
 #include "operator/coordinator/node_board.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -104,6 +105,30 @@ TEST_F(NodeBoardTest, AnythingHeardCountsAndAReportOutlivesItsStream) {
   EXPECT_FALSE(board_.Nodes().at("a").attached);
   EXPECT_EQ(board_.Nodes().at("a").report->driver_version(), "550");
   EXPECT_EQ(board_.attached(), 0);
+}
+
+TEST_F(NodeBoardTest, APowerCountsUntilItIsOldAndIsNoReport) {
+  const auto power = [](double watts) {
+    v1alpha1::AgentMessage message;
+    message.mutable_node_power()->set_gpu_watts(watts);
+    return message;
+  };
+  board_.SetLeader();
+  const uint64_t id = Attach("a", stream_);
+  EXPECT_EQ(board_.GpuWatts("a"), std::nullopt);
+  board_.Receive(id, power(2800.5));
+  EXPECT_EQ(board_.GpuWatts("a"), 2800.5);
+  EXPECT_EQ(board_.GpuWatts("b"), std::nullopt);
+  EXPECT_EQ(board_.Nodes().at("a").version, 0);
+  for (const double absurd : {-1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
+    board_.Receive(id, power(absurd));
+    EXPECT_EQ(board_.GpuWatts("a"), 2800.5);
+  }
+  clock_.Advance(NodeBoard::kPowerAge);
+  EXPECT_EQ(board_.GpuWatts("a"), 2800.5);
+  board_.Receive(id, Report("550"));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(board_.GpuWatts("a"), std::nullopt);
 }
 
 TEST_F(NodeBoardTest, TheNewestStreamOfANodeCounts) {

@@ -8,6 +8,7 @@
 #include "operator/core/alerts.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/conditions.h"
+#include "operator/core/cost.h"
 #include "operator/core/deletion.h"
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
@@ -21,6 +22,7 @@
 #include "operator/core/ledger.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
+#include "operator/core/replicas.h"
 #include "operator/core/rounds.h"
 #include "operator/core/save_interval.h"
 #include "operator/core/save_request.h"
@@ -45,7 +47,7 @@ constexpr Policy kPolicies[] = {
     Admit,          RestoreFailures,      RecordFinishedCommands,  FinishWhenDone,
     CountFailures,  ApplyQueueOrder,      SuspendOrResume,         EnforceDeadline,
     EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange, DriveRounds,
-    SaveOnRequest,  SaveAtIntervals,      ReconcilePods,
+    KeepReplicas,   SaveOnRequest,        SaveAtIntervals,         ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few
@@ -99,8 +101,12 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
   KeepActiveTime(draft);
   Summarize(draft);
   KeepLedger(draft);
+  KeepCost(draft);
   DecideWrite(draft);
-  if (draft.plan.write_status) ShowLedger(draft);
+  if (draft.plan.write_status) {
+    ShowLedger(draft);
+    ShowCost(draft);
+  }
   return std::move(draft.plan);
 }
 

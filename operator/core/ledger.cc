@@ -134,6 +134,7 @@ void KeepLedger(Draft& draft) {
     Charge(memory.book, use, elapsed * At(memory.ranks, use));
   }
   memory.filed_until = draft.view.now;
+  const v1alpha1::LedgerStatus charged = memory.book;
   FileReportedSteps(draft);
   memory.ranks = RanksOf(draft);
   // A command's time says nothing about itself.
@@ -142,6 +143,7 @@ void KeepLedger(Draft& draft) {
     const bool planned = IsFinished(draft.plan.status) || draft.plan.memory.stop.since;
     FileUnreported(memory.book, planned ? TimeUse::kCheckpointStall : TimeUse::kRecovering);
   }
+  memory.reported = Reported(charged, memory.book);
 }
 
 void ShowLedger(Draft& draft) {

@@ -57,6 +57,14 @@ double TotalSeconds(const LedgerStatus& ledger) {
   return total;
 }
 
+ReportedTime Reported(const LedgerStatus& before, const LedgerStatus& after) {
+  if (!(before.unreported() > 0)) return {.filed = 1, .lost = 0};
+  const double lost = after.rework() - before.rework() + after.recovering() - before.recovering();
+  const double filed = 1 - after.unreported() / before.unreported();
+  return {.filed = std::clamp(filed, 0.0, 1.0),
+          .lost = std::clamp(lost / before.unreported(), 0.0, 1.0)};
+}
+
 void FileUnreported(LedgerStatus& ledger, TimeUse use) {
   const double seconds = ledger.unreported();
   ledger.clear_unreported();

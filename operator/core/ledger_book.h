@@ -39,6 +39,14 @@ void Charge(v1alpha1::LedgerStatus& ledger, TimeUse use, double seconds);
 // Returns the seconds of all uses.
 double TotalSeconds(const v1alpha1::LedgerStatus& ledger);
 
+// The parts, each 0 to 1, of the unreported time before some filing: what was filed under any other
+// use, and what of it all went into rework or recovering.
+struct ReportedTime {
+  double filed = 0;
+  double lost = 0;
+};
+ReportedTime Reported(const v1alpha1::LedgerStatus& before, const v1alpha1::LedgerStatus& after);
+
 // Files all that is unreported under one use.
 void FileUnreported(v1alpha1::LedgerStatus& ledger, TimeUse use);
 // The times of some steps, in seconds: by phase on rank 0, and the sums of StepReport's means and

@@ -46,6 +46,8 @@ struct DecideOptions {
   absl::Duration alert_interval = absl::Seconds(10);
   // The names of the receivers that alert rules may name.
   std::vector<std::string> alert_receivers;
+  // The currency of the prices of nodes, as in ISO 4217; empty: not known.
+  std::string currency;
   // A round of a job without `trainer`, which reports no steps, counts as progress after this long.
   absl::Duration command_progress_after = absl::Seconds(30);
   // Once a round of such a job was Active for this long, the next failure is no repetition of the

@@ -54,6 +54,13 @@ struct MemberPlace {
   int group_world_size = 0;  // the number of members
 };
 
+// The agent of a worker, as others reach it for replicas of copies.
+struct ReplicaSite {
+  int index = -1;
+  std::string endpoint;
+  bool operator==(const ReplicaSite&) const = default;
+};
+
 struct PrepareOrder {
   RoundStamp round;
   MemberPlace place;
@@ -61,6 +68,8 @@ struct PrepareOrder {
   bool fresh = false;  // end every rank's process and start a new one
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // one for all members
   std::string trajectory;
+  // The agents that keep replicas of the member's copies.
+  std::vector<ReplicaSite> replicas_at = {};
 };
 struct GoOrder {
   std::shared_ptr<const v1alpha1::GoRound> go;  // one for all members; never null
@@ -73,6 +82,10 @@ struct StopOrder {
 struct SaveOrder {
   RoundStamp round;
 };
+struct ReplicateOrder {
+  RoundStamp round;
+  std::optional<ReplicaSite> to;  // absent: to nobody
+};
 
 // An order to the agent of one pod. It is dropped if that agent is not attached; Decide() sends it
 // again on the agent's next session.
@@ -80,7 +93,7 @@ struct Order {
   int index = 0;
   int incarnation = 0;
   std::string pod_uid;
-  std::variant<PrepareOrder, GoOrder, StopOrder, SaveOrder> what;
+  std::variant<PrepareOrder, GoOrder, StopOrder, SaveOrder, ReplicateOrder> what;
 };
 
 // A Kubernetes Event about the job.

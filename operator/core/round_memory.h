@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "operator/alerts/job_alerts.h"
 #include "operator/core/conditions.h"
+#include "operator/core/cost_book.h"
 #include "operator/core/leave_plan.h"
 #include "operator/core/ledger_book.h"
 #include "operator/core/view.h"
@@ -137,6 +138,15 @@ struct GrowthMemory {
   std::optional<absl::Time> awaited_since;
 };
 
+// The last order to each worker about its replicas. Owned by replicas.h.
+struct ReplicateMemory {
+  RoundStamp round;
+  int64_t session = 0;
+  int peer = -1;  // a worker's index; -1: none
+  std::string endpoint;
+  bool operator==(const ReplicateMemory&) const = default;
+};
+
 // The last Active round: its number of workers, 0 if not known, and its end. Owned by resize.h.
 struct ResizeMemory {
   int workers = 0;
@@ -153,6 +163,17 @@ struct LedgerMemory {
   // The step reports that have been filed.
   int64_t steps_seen = 0;
   StepTimes times;
+  // The unreported time that the newest decision filed under other uses.
+  ReportedTime reported;
+};
+
+// The cost as it is now, and what the time since `filed_until` is filed by. Owned by cost.h.
+struct CostMemory {
+  bool restored = false;  // status.cost has been read
+  v1alpha1::CostStatus book;
+  UnreportedCost unreported;
+  absl::Time filed_until = absl::InfinitePast();
+  GangRates rates;
 };
 
 struct RoundMemory {
@@ -199,7 +220,9 @@ struct RoundMemory {
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
   ResizeMemory resize;
+  std::map<int, ReplicateMemory> replicate;  // by worker index
   LedgerMemory ledger;
+  CostMemory cost;
   AlertMemory alerts;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See

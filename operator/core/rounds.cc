@@ -14,6 +14,7 @@
 #include "operator/core/floor.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
+#include "operator/core/replicas.h"
 #include "operator/core/resize.h"
 #include "operator/core/resume.h"
 #include "operator/core/round_adoption.h"
@@ -95,6 +96,7 @@ void SendPrepare(Draft& draft, const Worker& worker, size_t place) {
                  .world_size = last.first_rank() + last.ranks(),
                  .group_rank = static_cast<int>(place),
                  .group_world_size = static_cast<int>(memory.members.size())};
+  if (!memory.failure.fresh) order.replicas_at = ReplicasOf(draft, worker.index);
   draft.Send(worker, std::move(order));
   memory.sent_session[worker.index] = worker.agent->session;
 }

@@ -85,6 +85,7 @@ constexpr Field kFields[] = {
     {"checkpoint.giveUp", false},
     {"checkpoint.memory.everySteps", true},
     {"checkpoint.memory.size", false},
+    {"checkpoint.memory.replicas", false},
     {"workers", false},
     {"topology", false},
     {"template", false},
@@ -98,6 +99,7 @@ constexpr Field kFields[] = {
     {"queue", false},
     {"priorityClassName", false},
     {"alerts", false},
+    {"spot", false},
 };
 
 bool IsLeftOut(const std::string& path) {

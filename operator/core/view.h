@@ -81,6 +81,15 @@ struct NodeNotice {
   bool operator==(const NodeNotice&) const = default;
 };
 
+// The price and the power of the share of its node that a pod takes. Absent: not known.
+struct WorkerRates {
+  std::optional<double> per_hour;  // money
+  // The same on a node that is no spot node. Only a pod on a spot node has it.
+  std::optional<double> on_demand_per_hour;
+  std::optional<double> watts;
+  bool operator==(const WorkerRates&) const = default;
+};
+
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 // A pod owned by the job (by owner reference), of any incarnation.
@@ -109,6 +118,12 @@ struct PodView {
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
   std::string gpu_fault;  // what its node's conditions say about a broken GPU; empty: nothing
+  // Wall: its kubelet accepted it, soon after it was bound; InfinitePast: not known.
+  absl::Time accepted = absl::InfinitePast();
+  WorkerRates rates;
+  // The network domains of its node, from broad to narrow, as placement/topology_labels.h finds
+  // them among the job's nodes; empty if they are not known, or nobody needs them.
+  std::vector<std::string> node_domains;
 };
 
 // Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores
@@ -172,6 +187,10 @@ struct AgentView {
   RoundStamp active;
   // Its ranks load, before its first round; a round that it joins later would wait for them.
   bool loading = false;
+  // Where it serves replicas of others' copies, and of which workers it has some; empty if it does
+  // not.
+  std::string replica_endpoint;
+  std::vector<int> replicas_of;
   std::optional<ReadyReport> ready;
   std::optional<JoinedReport> joined;
   std::optional<FinishedReport> finished;

@@ -212,6 +212,22 @@ void AddJobState(Catalog& all) {
        MetricType::Counter,
        {"training_job", "use"},
        "Seconds of the job's ranks since it was made, by what they went into: status.ledger."});
+  const std::vector<std::string> money = {"training_job", "currency"};
+  set(MetricId::kJobCost, {"muster_job_cost_total", MetricType::Counter, money,
+                           "Money that the time of the job's workers on nodes has cost, where "
+                           "their prices are known: status.cost."});
+  set(MetricId::kJobCostLost,
+      {"muster_job_cost_lost_total", MetricType::Counter, money,
+       "The part of it for time in which steps were done again or a round was recovered."});
+  set(MetricId::kJobCostSaved, {"muster_job_cost_saved_by_spot_total", MetricType::Counter, money,
+                                "Money that the same time would have cost more without spot "
+                                "nodes."});
+  set(MetricId::kJobEnergy, {"muster_job_energy_joules_total", MetricType::Counter, job,
+                             "Energy that the job's share of its nodes, or of their GPUs, has "
+                             "taken, where their power is known: status.cost."});
+  set(MetricId::kJobEnergyLost,
+      {"muster_job_energy_lost_joules_total", MetricType::Counter, job,
+       "The part of it for time in which steps were done again or a round was recovered."});
   set(MetricId::kJobLastStepTime, {"muster_job_last_step_timestamp_seconds", MetricType::Gauge, job,
                                    "When the newest step ended, since the Unix epoch."});
   set(MetricId::kJobCheckpointStep,

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/yaml/config_reader.h"
 #include "base/yaml/yaml_adapter.h"
 #include "re2/re2.h"
 
@@ -20,44 +20,22 @@ constexpr char kUrlForm[] = "want http://HOST[:PORT][/PATH] or https://HOST[:POR
 
 class Reader {
  public:
-  explicit Reader(const YamlDocument& document) : document_(document) {}
-
-  void Fault(const std::string& path, absl::string_view what) {
-    faults_.push_back(absl::StrCat("line ", LineOf(document_.source, path), ": ", path,
-                                   path.empty() ? "" : ": ", what));
-  }
-
-  // Returns the string of a field; empty, with a fault, if it is something else.
-  std::string Text(const Json& object, const std::string& path, const std::string& name) {
-    if (!object.contains(name)) return "";
-    if (object[name].is_string()) return object[name].get<std::string>();
-    Fault(absl::StrCat(path, ".", name), "want a string");
-    return "";
-  }
-
-  void RefuseOthers(const Json& object, const std::string& path,
-                    const std::set<std::string>& known) {
-    for (const auto& [name, value] : object.items()) {
-      if (known.count(name) > 0) continue;
-      Fault(absl::StrCat(path, ".", name),
-            absl::StrCat("unknown field; the fields here are ", absl::StrJoin(known, ", ")));
-    }
-  }
+  explicit Reader(const YamlDocument& document) : fields_(document) {}
 
   void ReadEndpoint(const Json& json, const std::string& path, Receiver& receiver) {
-    if (!json.is_object()) return Fault(path, "want an object with url");
-    RefuseOthers(json, path, {"authorizationFile", "caFile", "url"});
+    if (!json.is_object()) return fields_.Fault(path, "want an object with url");
+    fields_.RefuseOthers(json, path, {"authorizationFile", "caFile", "url"});
     static const LazyRE2 kUrl = {
         "(https?://(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?)(/[!-~]*)?"};
     if (!RE2::FullMatch(Text(json, path, "url"), *kUrl, &receiver.origin, &receiver.path)) {
-      Fault(absl::StrCat(path, ".url"), kUrlForm);
+      fields_.Fault(absl::StrCat(path, ".url"), kUrlForm);
     }
     receiver.authorization_file = Text(json, path, "authorizationFile");
     receiver.ca_file = Text(json, path, "caFile");
     for (const auto& [name, file] : {std::pair("authorizationFile", receiver.authorization_file),
                                      std::pair("caFile", receiver.ca_file)}) {
       if (!file.empty() && file[0] != '/') {
-        Fault(absl::StrCat(path, ".", name), "want an absolute path");
+        fields_.Fault(absl::StrCat(path, ".", name), "want an absolute path");
       }
     }
   }
@@ -65,18 +43,19 @@ class Reader {
   Receiver ReadReceiver(const Json& json, const std::string& path) {
     Receiver receiver;
     if (!json.is_object()) {
-      Fault(path, "want an object with name, and webhook or alertmanager");
+      fields_.Fault(path, "want an object with name, and webhook or alertmanager");
       return receiver;
     }
-    RefuseOthers(json, path, {"alertmanager", "name", "webhook"});
+    fields_.RefuseOthers(json, path, {"alertmanager", "name", "webhook"});
     static const LazyRE2 kName = {"[a-z0-9]([-a-z0-9]*[a-z0-9])?"};
     receiver.name = Text(json, path, "name");
     if (receiver.name.size() > 63 || !RE2::FullMatch(receiver.name, *kName)) {
-      Fault(absl::StrCat(path, ".name"), "want at most 63 of a-z, 0-9 and -, as in team-mail");
+      fields_.Fault(absl::StrCat(path, ".name"),
+                    "want at most 63 of a-z, 0-9 and -, as in team-mail");
     }
     const bool webhook = json.contains("webhook");
     if (webhook == json.contains("alertmanager")) {
-      Fault(path, "want either webhook or alertmanager");
+      fields_.Fault(path, "want either webhook or alertmanager");
       return receiver;
     }
     const std::string field = webhook ? "webhook" : "alertmanager";
@@ -88,14 +67,15 @@ class Reader {
     return receiver;
   }
 
-  absl::Status Result() const {
-    if (faults_.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrJoin(faults_, "\n"));
-  }
+  ConfigReader& fields() { return fields_; }
 
  private:
-  const YamlDocument& document_;
-  std::vector<std::string> faults_;
+  // Returns an empty string in place of none.
+  std::string Text(const Json& object, const std::string& path, const std::string& name) {
+    return fields_.Text(object, path, name).value_or("");
+  }
+
+  ConfigReader fields_;
 };
 
 }  // namespace
@@ -103,7 +83,6 @@ class Reader {
 absl::StatusOr<std::vector<Receiver>> ParseReceivers(absl::string_view text) {
   const YamlDocument document = ParseYaml(text);
   Reader reader(document);
-  for (const YamlError& error : document.errors) reader.Fault(error.path, error.message);
   std::vector<Receiver> receivers;
   if (!document.readable) return absl::InvalidArgumentError("the list of receivers is not YAML");
   if (document.json.is_null()) return receivers;
@@ -115,13 +94,13 @@ absl::StatusOr<std::vector<Receiver>> ParseReceivers(absl::string_view text) {
     const std::string path = absl::StrCat("[", i, "]");
     receivers.push_back(reader.ReadReceiver(document.json[i], path));
     if (!names.insert(receivers.back().name).second) {
-      reader.Fault(absl::StrCat(path, ".name"), "is taken by a receiver before it");
+      reader.fields().Fault(absl::StrCat(path, ".name"), "is taken by a receiver before it");
     }
   }
   if (receivers.size() > kMaxReceivers) {
-    reader.Fault("", absl::StrCat("want at most ", kMaxReceivers, " receivers"));
+    reader.fields().Fault("", absl::StrCat("want at most ", kMaxReceivers, " receivers"));
   }
-  if (absl::Status status = reader.Result(); !status.ok()) return status;
+  if (absl::Status status = reader.fields().Result(); !status.ok()) return status;
   return receivers;
 }
 

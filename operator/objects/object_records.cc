@@ -155,6 +155,8 @@ PodView ParsePodView(const Json& json) {
   ReadWorkerContainer(json, view);
   if (kube::LabelOf(json, kJobLabel).empty())
     return view;  // not a job's pod: only its place matters
+  view.accepted =
+      kube::ParseTime(StringAt(json, {"status", "startTime"})).value_or(absl::InfinitePast());
   view.others_left = OthersHaveNotEnded(json);
   view.ended = ReadEnds(json);
   view.waiting = ReadWaits(json);
@@ -192,6 +194,7 @@ const kube::FieldMask& PodFields() {
         "status.initContainerStatuses.state.waiting",
         "status.message",
         "status.reason",
+        "status.startTime",
     };
     paths.insert(paths.end(), std::begin(kSchedulingPodFields), std::end(kSchedulingPodFields));
     return new kube::FieldMask(paths);

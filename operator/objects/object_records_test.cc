@@ -131,6 +131,7 @@ constexpr char kWholePod[] = R"({
       "containers": [{"name": "worker", "env": [{"name": "A", "value": "B"}],
                       "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}]},
     "status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory",
+      "startTime": "2026-01-01T00:00:05Z",
       "initContainerStatuses": [
         {"name": "copy", "state": {"waiting": {"reason": "CrashLoop", "message": "why"}}}],
       "containerStatuses": [
@@ -161,6 +162,7 @@ std::string Printed(const PodRecord& pod) {
   for (const ConditionView& one : view.conditions) {
     absl::StrAppend(&text, " ", one.type, "=", one.status, " ", one.reason);
   }
+  absl::StrAppend(&text, " ", absl::ToUnixSeconds(view.accepted));
   return text;
 }
 
@@ -172,7 +174,7 @@ TEST(ObjectRecordsTest, ThePodFieldsAreAllThatIsRead) {
   EXPECT_EQ(Printed(*pod),
             "d/gpt-0-2 gpt muster 3000 1073741824 1 1 no room u 7 j 023 n1 11 137 1 Evicted low on "
             "memory worker 137 9 OOMKilled copy CrashLoop why log ImagePullBackOff no "
-            "PodScheduled=False r Ready=True ");
+            "PodScheduled=False r Ready=True  1767225605");
 }
 
 TEST(ObjectRecordsTest, TheNodeFieldsAreAllThatIsRead) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/spot_bounds.h"
 
 namespace muster::control {
 namespace {
@@ -164,6 +165,7 @@ class Completer {
     const int needed = std::clamp(whole.min - Having(), 1, static_cast<int>(workers.size()));
     // A slice that is begun is finished; beyond that an elastic gang takes what there is.
     request.min = anchor.slices > 0 ? request.max : SeatsOfFirst(needed, workers, seats);
+    if (request.spot.given) request.most_on_spot = MostOnSpot(seats);
     view.Close();
     const int preferred = tree_.FindLevel(whole.preferred_level).value_or(tree_.node_level());
     const int product = ProductOfOthers();
@@ -191,6 +193,22 @@ class Completer {
       return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  // Returns how many of the first seats may be on spot nodes, by number, beside those with nodes.
+  std::vector<int> MostOnSpot(const std::vector<int>& seats) const {
+    std::map<int, SpotSeat> all;
+    for (const auto& [worker, name] : gang_.placed) all[worker] = {worker, true, false};
+    for (const auto& [worker, node] : placed_) all[worker].on_spot = tree_.node(node).is_spot();
+    for (const auto& [worker, name] : nodes_) {
+      all[worker] = {worker, true, tree_.node(*tree_.FindNode(name)).is_spot()};
+    }
+    for (const int seat : seats) all[seat] = {seat, false, false};
+    std::vector<SpotSeat> in_order;
+    for (const auto& [worker, seat] : all) in_order.push_back(seat);
+    const std::vector<Slice>& slices = gang_.request.slices;
+    return SpotLeftFor(in_order, gang_.request.spot, gang_.request.min,
+                       slices.empty() ? 1 : slices.front().size);
   }
 
   void Take(Narrowed& view, const std::vector<int>& seats, const std::vector<std::string>& nodes) {

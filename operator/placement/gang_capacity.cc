@@ -20,16 +20,22 @@ int64_t WorkersThatFit(const Resources& have, const Resources& each) {
 }
 
 GangCapacity::GangCapacity(const TopologyTree& tree, const Resources& per_worker,
-                           std::vector<SliceAt> slices, Occupancy occupancy, NodeKind kind)
+                           std::vector<SliceAt> slices, Occupancy occupancy, NodeKind kind,
+                           const SpotLimit* spot)
     : tree_(tree),
       per_worker_(per_worker),
       slices_(std::move(slices)),
       occupancy_(occupancy),
       kind_(kind),
-      usable_(tree.depth()) {
-  for (int level = 0; level < tree.depth(); ++level)
+      spot_(spot),
+      usable_(tree.depth()),
+      costs_(spot == nullptr ? 0 : tree.depth()) {
+  for (int level = 0; level < tree.depth(); ++level) {
     usable_[level].resize(tree.level(level).size());
+    if (spot != nullptr) costs_[level].resize(tree.level(level).size());
+  }
   Fill(0, 0);
+  if (spot != nullptr) FillCosts(0, 0);
 }
 
 int64_t GangCapacity::OnNode(int index) {
@@ -60,7 +66,28 @@ int64_t GangCapacity::Fill(int level, int index) {
   return usable_[level][index] = fit;
 }
 
+void GangCapacity::FillCosts(int level, int index) {
+  if (usable_[level][index] == 0) return;
+  SpotCosts& costs = costs_[level][index];
+  int below = 1;
+  if (level == tree_.node_level()) {
+    const int64_t each = tree_.node(index).is_spot() ? 1 : 0;
+    costs.Add(each, WorkersThatFit(occupancy_ == Occupancy::kEmpty ? tree_.node(index).allocatable
+                                                                   : tree_.node(index).free,
+                                   per_worker_));
+  } else {
+    const TopologyTree::Domain& domain = tree_.level(level)[index];
+    for (int child = domain.first_child; child < domain.end_child; ++child) {
+      FillCosts(level + 1, child);
+      costs.AddAll(costs_[level + 1][child]);
+    }
+    below = UnitAt(level + 1);
+  }
+  costs = costs.Grouped(UnitAt(level) / below);
+}
+
 int64_t GangCapacity::Gang(int level, int index) const {
+  const int domain = index;
   const int64_t fit = usable_[level][index] / outermost_slice() * outermost_slice();
   if (fit == 0) return 0;
   int at = level;
@@ -69,7 +96,13 @@ int64_t GangCapacity::Gang(int level, int index) const {
     const bool above = slice->level < level;
     if (above && at > 0 && tree_.level(at)[index].name.empty()) return 0;
   }
-  return fit;
+  if (spot_ == nullptr) return fit;
+  return std::min(fit, WithinLimit(level, domain));
+}
+
+int64_t GangCapacity::WithinLimit(int level, int index) const {
+  const int unit = outermost_slice();
+  return spot_->Largest(costs_[level][index].Grouped(unit / UnitAt(level)), unit);
 }
 
 int GangCapacity::UnitAt(int level) const {

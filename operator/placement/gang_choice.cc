@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "operator/placement/spot_split.h"
+
 namespace muster::control {
 namespace {
 
@@ -44,6 +46,20 @@ bool IsTighter(const TopologyTree& tree, int level, Candidate a, Candidate b) {
   return false;
 }
 
+// Returns true if the first domain is tighter or, as tight, has more pools of spot nodes.
+bool IsBetter(const TopologyTree& tree, const GangCapacity& capacity, const GangPlan& plan,
+              int level, int a, int b) {
+  if (IsTighter(tree, level, {&capacity, a}, {&capacity, b})) return true;
+  if (!plan.spot || IsTighter(tree, level, {&capacity, b}, {&capacity, a})) return false;
+  return PoolsWithRoom(tree, capacity, level, a) > PoolsWithRoom(tree, capacity, level, b);
+}
+
+std::vector<int> Split(const TopologyTree& tree, const GangCapacity& capacity, const GangPlan& plan,
+                       const DomainShare& share) {
+  return plan.spot ? SplitBySpot(tree, capacity, plan, share)
+                   : SplitOverNodes(tree, capacity, share);
+}
+
 // Returns the domain of the level that takes most of `size` by the capacity `first`, and of these
 // the tightest; without `first` the tightest of all.
 DomainShare DomainAt(const TopologyTree& tree, const GangCapacity& capacity, const GangPlan& plan,
@@ -54,9 +70,8 @@ DomainShare DomainAt(const TopologyTree& tree, const GangCapacity& capacity, con
     if (capacity.usable(level, i) < size || !IsDomain(tree, level, i)) continue;
     if (capacity.Gang(level, i) < size || !MeetsRequirement(tree, plan, level, i)) continue;
     const int64_t takes = first == nullptr ? 0 : std::min(size, first->Gang(level, i));
-    const bool better =
-        best.index < 0 || takes > most ||
-        (takes == most && IsTighter(tree, level, {&capacity, i}, {&capacity, best.index}));
+    const bool better = best.index < 0 || takes > most ||
+                        (takes == most && IsBetter(tree, capacity, plan, level, i, best.index));
     if (!better) continue;
     best.index = i;
     most = takes;
@@ -120,7 +135,7 @@ DomainShare LargestGang(const TopologyTree& tree, const GangCapacity& capacity,
 std::vector<int> NodesForGang(const TopologyTree& tree, const GangCapacity& capacity,
                               const GangPlan& plan, int64_t size) {
   const DomainShare domain = ChooseDomain(tree, capacity, plan, size);
-  return domain.index < 0 ? std::vector<int>() : SplitOverNodes(tree, capacity, domain);
+  return domain.index < 0 ? std::vector<int>() : Split(tree, capacity, plan, domain);
 }
 
 std::vector<int> AlikeNodesForGang(const TopologyTree& tree, const GangCapacity& now,
@@ -132,19 +147,20 @@ std::vector<int> AlikeNodesForGang(const TopologyTree& tree, const GangCapacity&
   std::optional<GangCapacity> best;
   int domain = -1;
   for (const NodeKind& kind : one_node ? std::vector<NodeKind>() : KindsFor(tree, plan)) {
-    GangCapacity capacity(tree, plan.per_worker, plan.slices, Occupancy::kNow, kind);
+    GangCapacity capacity(tree, plan.per_worker, plan.slices, Occupancy::kNow, kind,
+                          plan.spot_limit());
     const int found = DomainAt(tree, capacity, plan, size, level).index;
     if (found < 0) continue;
     if (best && !IsTighter(tree, level, {&capacity, found}, {&*best, domain})) continue;
     best.emplace(std::move(capacity));
     domain = found;
   }
-  if (best) return SplitOverNodes(tree, *best, {level, domain, size});
-  if (plan.per_worker.gpus == 0 && !KindsFor(tree, plan).empty()) {
+  if (best) return Split(tree, *best, plan, {level, domain, size});
+  if (!plan.spot && plan.per_worker.gpus == 0 && !KindsFor(tree, plan).empty()) {
     std::vector<int> nodes = FewestOnGpuNodes(tree, now, plan, size, level);
     if (!nodes.empty()) return nodes;
   }
-  return SplitOverNodes(tree, now, anywhere);
+  return Split(tree, now, plan, anywhere);
 }
 
 }  // namespace muster::control

@@ -2,11 +2,13 @@
 #define MUSTER_OPERATOR_PLACEMENT_GANG_CHOICE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "operator/placement/gang_capacity.h"
 #include "operator/placement/gang_split.h"
 #include "operator/placement/inventory.h"
+#include "operator/placement/spot_bounds.h"
 #include "operator/placement/topology_tree.h"
 
 // Chooses the domain of a gang, and its nodes there. Pure and deterministic.
@@ -18,6 +20,10 @@ struct GangPlan {
   int required = 0;
   int preferred = 0;  // not broader than `required`
   std::vector<SliceAt> slices;
+  // The workers that may be on spot nodes; nothing: placement makes no difference.
+  std::optional<SpotLimit> spot;
+
+  const SpotLimit* spot_limit() const { return spot ? &*spot : nullptr; }
 };
 
 // The largest gang up to `most` within one domain of the required level, and that domain.

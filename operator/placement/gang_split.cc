@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -25,12 +27,16 @@ struct Load {
 
 class Splitter {
  public:
-  Splitter(const TopologyTree& tree, const GangCapacity& capacity)
-      : tree_(tree), capacity_(capacity), unit_(capacity.UnitAt(tree.node_level())) {}
+  Splitter(const TopologyTree& tree, const GangCapacity& capacity, PoolUse* pools)
+      : tree_(tree),
+        capacity_(capacity),
+        unit_(capacity.UnitAt(tree.node_level())),
+        pools_(pools) {}
 
   std::vector<int> Run(const DomainShare& share) {
     Split(share);
     EvenOutInSlices();
+    CountPools();
     std::vector<int> nodes;
     nodes.reserve(static_cast<size_t>(share.workers));
     for (const Load& load : loads_) nodes.insert(nodes.end(), load.amount * unit_, load.node);
@@ -99,16 +105,65 @@ class Splitter {
     while (room < share.workers / unit_ && largest != bins.begin()) room += (--largest)->room;
     int64_t left = std::min(room, share.workers / unit_);
     const size_t before = loads_.size();
-    auto next = bins.begin();
-    for (auto bin = largest; bin != bins.end(); ++bin, ++next) {
-      const int64_t amount = std::min(bin->room, left / (bins.end() - bin));
-      next = std::lower_bound(next, bins.end(), amount,
-                              [](const Bin& one, int64_t least) { return one.room < least; });
-      loads_.push_back({next->index, next->room, amount});
-      left -= amount;
+    std::vector<int64_t> amounts;
+    for (auto bin = largest; bin != bins.end(); ++bin) {
+      amounts.push_back(std::min(bin->room, left / (bins.end() - bin)));
+      left -= amounts.back();
+    }
+    if (pools_ == nullptr) {
+      TakeTightest(bins, amounts);
+    } else {
+      TakeOfManyPools(bins, amounts);
     }
     std::sort(loads_.begin() + static_cast<ptrdiff_t>(before), loads_.end(),
               [](const Load& a, const Load& b) { return a.node < b.node; });
+  }
+
+  void TakeTightest(const std::vector<Bin>& bins, const std::vector<int64_t>& amounts) {
+    auto next = bins.begin();
+    for (const int64_t amount : amounts) {
+      next = std::lower_bound(next, bins.end(), amount,
+                              [](const Bin& one, int64_t least) { return one.room < least; });
+      loads_.push_back({next->index, next->room, amount});
+      ++next;
+    }
+  }
+
+  // Begins with the largest amount: each that can take one can take all that come after it, so a
+  // free choice never leaves an amount without a node.
+  void TakeOfManyPools(const std::vector<Bin>& bins, const std::vector<int64_t>& amounts) {
+    using Place = std::tuple<int64_t, int64_t, int>;  // room, free GPUs, node
+    std::map<int, std::set<Place>> of_pool;
+    for (const Bin& bin : bins) {
+      of_pool[tree_.node(bin.index).spot_pool].insert({bin.room, bin.free_gpus, bin.index});
+    }
+    PoolUse used = *pools_;
+    for (const Load& load : loads_) used[tree_.node(load.node).spot_pool] += load.amount * unit_;
+    for (auto amount = amounts.rbegin(); amount != amounts.rend(); ++amount) {
+      std::tuple<int64_t, Place> best;
+      int best_pool = TopologyTree::kNoSpot;
+      bool found = false;
+      for (const auto& [pool, places] : of_pool) {
+        const auto tightest = places.lower_bound({*amount, -1, -1});
+        if (tightest == places.end()) continue;
+        const std::tuple<int64_t, Place> offer{used[pool], *tightest};
+        if (found && offer >= best) continue;
+        best = offer;
+        best_pool = pool;
+        found = true;
+      }
+      const Place place = std::get<1>(best);
+      of_pool[best_pool].erase(place);
+      used[best_pool] += *amount * unit_;
+      loads_.push_back({std::get<2>(place), std::get<0>(place), *amount});
+    }
+  }
+
+  void CountPools() {
+    if (pools_ == nullptr) return;
+    for (const Load& load : loads_) {
+      (*pools_)[tree_.node(load.node).spot_pool] += load.amount * unit_;
+    }
   }
 
   // Evens out the loads, but only within each domain of the innermost slices above the node.
@@ -148,14 +203,15 @@ class Splitter {
   const TopologyTree& tree_;
   const GangCapacity& capacity_;
   const int unit_;  // of amounts on one node
+  PoolUse* const pools_;
   std::vector<Load> loads_;
 };
 
 }  // namespace
 
 std::vector<int> SplitOverNodes(const TopologyTree& tree, const GangCapacity& capacity,
-                                const DomainShare& share) {
-  return Splitter(tree, capacity).Run(share);
+                                const DomainShare& share, PoolUse* pools) {
+  return Splitter(tree, capacity, pools).Run(share);
 }
 
 }  // namespace muster::control

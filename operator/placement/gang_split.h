@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "operator/placement/gang_capacity.h"
+#include "operator/placement/pool_use.h"
 #include "operator/placement/topology_tree.h"
 
 namespace muster::control {
@@ -21,8 +22,12 @@ struct DomainShare {
 // as possible, with numbers as equal as their room allows; of those that suffice, the ones with
 // least room and fewest GPUs left over. The domain must have room for the share. Returns one node
 // for each worker, in the tree's order.
+//
+// With `pools` all nodes of the domain that count are spot nodes: of those that suffice the nodes
+// are taken whose pools have fewest workers by then, before those with least room, and the workers
+// are added to `pools`.
 std::vector<int> SplitOverNodes(const TopologyTree& tree, const GangCapacity& capacity,
-                                const DomainShare& share);
+                                const DomainShare& share, PoolUse* pools = nullptr);
 
 }  // namespace muster::control
 

@@ -44,6 +44,10 @@ struct NodeInventory {
   // The model of its GPUs, e.g. "NVIDIA-H100-80GB-HBM3"; empty: unknown. Nodes of one model count
   // as alike.
   std::string gpu_product;
+  // True if its cloud may take it back at short notice.
+  bool spot = false;
+  // The machines that a cloud takes back together; only with `spot`.
+  std::string spot_pool;
 };
 
 struct Inventory {

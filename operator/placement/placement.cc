@@ -60,6 +60,10 @@ std::string Resolve(const TopologyTree& tree, const GangRequest& request, GangPl
   plan.preferred =
       request.preferred_level.empty() ? tree.node_level() : find(request.preferred_level);
   plan.preferred = std::max(plan.preferred, plan.required);
+  if (request.spot.given && !tree.spot_pools().empty() && error.empty()) {
+    plan.spot = request.most_on_spot.empty() ? SpotLimit(request.spot, request.min, request.max)
+                                             : SpotLimit(request.most_on_spot, request.min);
+  }
   for (const Slice& slice : request.slices) {
     plan.slices.push_back({slice.size, find(slice.level)});
     const size_t i = plan.slices.size() - 1;
@@ -124,6 +128,23 @@ std::string NoRoomAnywhere(const TopologyTree& tree, const Resources& asked) {
                       " (", usable, " of ", nodes, " nodes may be used)");
 }
 
+// Returns the nodes of a gang of that size on an empty cluster, by the same rules. A gang whose job
+// has tightened its bounds on spot nodes since may have none by them: then they do not count.
+std::vector<int> IdealNodes(const TopologyTree& tree, const GangRequest& request, GangPlan plan,
+                            size_t workers) {
+  const auto size = static_cast<int64_t>(workers);
+  if (plan.spot) plan.spot.emplace(request.spot, size, size);
+  const auto find = [&] {
+    const GangCapacity empty(tree, request.per_worker, plan.slices, Occupancy::kEmpty, {},
+                             plan.spot_limit());
+    return NodesForGang(tree, empty, plan, size);
+  };
+  std::vector<int> nodes = find();
+  if (!nodes.empty() || !plan.spot) return nodes;
+  plan.spot.reset();
+  return find();
+}
+
 // Judges the gang on these nodes, one for each worker.
 Placement Scored(const TopologyTree& tree, const GangRequest& request, const GangPlan& plan,
                  const std::vector<int>& nodes, const std::map<std::string, Link>& links) {
@@ -139,9 +160,7 @@ Placement Scored(const TopologyTree& tree, const GangRequest& request, const Gan
 
   const LinkTable table = LinksOf(tree, links);
   placement.ring_seconds = SlowestRingSeconds(tree, table, nodes, plan.slices);
-  const GangCapacity empty(tree, request.per_worker, plan.slices, Occupancy::kEmpty);
-  const std::vector<int> ideal =
-      NodesForGang(tree, empty, plan, static_cast<int64_t>(nodes.size()));
+  const std::vector<int> ideal = IdealNodes(tree, request, plan, nodes.size());
   const double best = SlowestRingSeconds(tree, table, ideal, plan.slices);
   const bool comparable = placement.ring_seconds > 0 && !ideal.empty();
   if (comparable) placement.score = std::min(1.0, best / placement.ring_seconds);
@@ -169,6 +188,63 @@ Unplaceable Explain(const TopologyTree& tree, const GangCapacity& capacity, cons
           feasible};
 }
 
+// Returns the bounds that keep workers off spot nodes at that size, as the user wrote them.
+std::string SpotFields(const GangRequest& request, int64_t size) {
+  const SpotBounds& spot = request.spot;
+  if (!spot.allow) return "spot.allow: false";
+  const bool by_fraction = spot.max_fraction < 1;
+  const bool by_floor = spot.on_demand_floor > 0;
+  if (!by_fraction || !by_floor) return by_floor ? "spot.onDemandFloor" : "spot.maxFraction";
+  SpotBounds without_floor = spot;
+  without_floor.on_demand_floor = 0;
+  if (!request.most_on_spot.empty()) return "spot.maxFraction and spot.onDemandFloor";
+  return without_floor.MostOf(size) > spot.MostOf(size) ? "spot.onDemandFloor" : "spot.maxFraction";
+}
+
+// The domain of the required level with most room on nodes that are not spot nodes.
+DomainShare MostOnDemand(const TopologyTree& tree, const GangRequest& request,
+                         const GangPlan& plan) {
+  GangPlan loose = plan;
+  loose.slices.clear();
+  const GangCapacity on_demand(tree, request.per_worker, {}, Occupancy::kNow,
+                               {.spot = NodeKind::Spot::kNone});
+  return LargestGang(tree, on_demand, loose, kUnboundedWorkers);
+}
+
+// Explains a refusal of a gang whose workers on spot nodes may be bounded.
+Unplaceable ExplainBySpot(const TopologyTree& tree, const GangCapacity& capacity,
+                          const DomainShare& best, const GangRequest& request,
+                          const GangPlan& plan) {
+  if (!plan.spot) return Explain(tree, capacity, best, request);
+  const GangCapacity any(tree, request.per_worker, plan.slices, Occupancy::kNow);
+  const int unit = any.outermost_slice();
+  const DomainShare without = LargestGang(tree, any, plan, request.max / unit * unit);
+  if (without.workers < request.min) {
+    Unplaceable no = Explain(tree, any, without, request);
+    no.nearest_feasible_size = static_cast<int>(best.workers);
+    return no;
+  }
+  const int64_t size = (request.min + unit - 1) / unit * unit;
+  const int64_t needed = size - plan.spot->MostOf(size);
+  const DomainShare most = MostOnDemand(tree, request, plan);
+  std::string sentence;
+  if (!request.required_level.empty() || !request.slices.empty()) {
+    sentence = absl::StrCat(WhatIsAsked(request), " are asked for; ");
+  }
+  absl::StrAppend(&sentence, "needs ", needed, needed == 1 ? " worker" : " workers",
+                  " on nodes that are not spot nodes (", SpotFields(request, size), "); ");
+  const bool few = most.workers < needed;
+  if (few && most.index >= 0 && most.level > 0) {
+    absl::StrAppend(&sentence, "the best, ", tree.PathOf(most.level, most.index), ", has room for ",
+                    most.workers);
+  } else if (few) {
+    absl::StrAppend(&sentence, most.workers, most.workers == 1 ? " fits" : " fit");
+  } else {
+    absl::StrAppend(&sentence, "there is room for ", best.workers, " workers so");
+  }
+  return {UnplaceableReason::kSpotLimit, std::move(sentence), static_cast<int>(best.workers)};
+}
+
 }  // namespace
 
 absl::string_view Name(UnplaceableReason reason) {
@@ -181,6 +257,8 @@ absl::string_view Name(UnplaceableReason reason) {
       return "Insufficient";
     case UnplaceableReason::kTopology:
       return "Topology";
+    case UnplaceableReason::kSpotLimit:
+      return "SpotLimit";
   }
   return "";
 }
@@ -191,10 +269,11 @@ std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangR
   if (std::string error = Resolve(tree, request, plan); !error.empty()) {
     return Unplaceable{UnplaceableReason::kInvalidRequest, std::move(error), 0};
   }
-  const GangCapacity now(tree, request.per_worker, plan.slices, Occupancy::kNow);
+  const GangCapacity now(tree, request.per_worker, plan.slices, Occupancy::kNow, {},
+                         plan.spot_limit());
   const int most = request.max / now.outermost_slice() * now.outermost_slice();
   const DomainShare largest = LargestGang(tree, now, plan, most);
-  if (largest.workers < request.min) return Explain(tree, now, largest, request);
+  if (largest.workers < request.min) return ExplainBySpot(tree, now, largest, request, plan);
 
   return Scored(tree, request, plan, AlikeNodesForGang(tree, now, plan, largest.workers), links);
 }

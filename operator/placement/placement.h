@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/ring_model.h"
+#include "operator/placement/spot_bounds.h"
 #include "operator/placement/topology_tree.h"
 
 // Gang placement: assigns a node to each worker of a gang, to all of them or none. Pure and
@@ -36,11 +37,16 @@ struct GangRequest {
   // Outermost first: each size is a multiple of the next, and no level is broader than the one
   // before. Workers i * size .. (i + 1) * size - 1 are a slice; the gang is made of whole ones.
   std::vector<Slice> slices;
+  SpotBounds spot;
+  // By size, from 0 to max: how many workers may be on spot nodes, in place of what `spot` says of
+  // a gang of that size. For workers that join others. Empty: `spot` decides.
+  std::vector<int> most_on_spot;
 };
 
 struct Placement {
   // Worker i runs on nodes[i]. In the order of the topology: neighbours in the ring are neighbours
-  // in the fabric, and workers of a node follow each other.
+  // in the fabric, and workers of a node follow each other. With bounds on spot nodes those of spot
+  // nodes come last: a slice with fewer of them before one with more, and inside a slice.
   std::vector<std::string> nodes;
   // The innermost level of which all workers share a domain, and that domain's path; empty: none.
   std::string level;
@@ -55,8 +61,9 @@ enum class UnplaceableReason {
   kNoNodeBigEnough,  // not one worker fits on any schedulable node as it is now
   kInsufficient,     // some workers fit, fewer than min
   kTopology,         // min would fit, but not within one domain of the required level
+  kSpotLimit,        // min would fit so, but with too many workers on spot nodes
 };
-inline constexpr int kUnplaceableReasons = 4;
+inline constexpr int kUnplaceableReasons = 5;
 absl::string_view Name(UnplaceableReason reason);
 
 struct Unplaceable {

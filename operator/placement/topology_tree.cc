@@ -65,11 +65,12 @@ TopologyTree::TopologyTree(const Inventory& inventory) {
       if (apart) AppendDomain(static_cast<int>(level) + 1, name);
     }
     const Resources free = Sane(node->free);
-    nodes_.push_back({free, Largest(free, Sane(node->allocatable)), node->schedulable, kNoGpus});
+    nodes_.push_back({free, Largest(free, Sane(node->allocatable)), node->schedulable});
     if (node->schedulable) AddUp(static_cast<int>(nodes_.size()) - 1, free, 1);
     previous = node;
   }
   NumberGpuProducts(in_path_order);
+  NumberSpotPools(in_path_order);
   by_name_.resize(nodes_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0);
   const std::vector<Domain>& hosts = levels_.back();
@@ -91,6 +92,20 @@ void TopologyTree::NumberGpuProducts(const std::vector<const NodeInventory*>& in
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].allocatable.gpus <= 0) continue;
     nodes_[i].gpu_product = numbers.at(in_path_order[i]->gpu_product);
+  }
+}
+
+void TopologyTree::NumberSpotPools(const std::vector<const NodeInventory*>& in_path_order) {
+  std::map<std::string, int> numbers;
+  for (const NodeInventory* node : in_path_order) {
+    if (node->spot) numbers.emplace(node->spot_pool, 0);
+  }
+  for (auto& [pool, number] : numbers) {
+    number = static_cast<int>(spot_pools_.size());
+    spot_pools_.push_back(pool);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (in_path_order[i]->spot) nodes_[i].spot_pool = numbers.at(in_path_order[i]->spot_pool);
   }
 }
 

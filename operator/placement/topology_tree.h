@@ -32,8 +32,12 @@ class TopologyTree {
     Resources allocatable;
     bool schedulable = true;
     int gpu_product = kNoGpus;  // index in gpu_products(), or kNoGpus
+    int spot_pool = kNoSpot;    // index in spot_pools(), or kNoSpot
+
+    bool is_spot() const { return spot_pool != kNoSpot; }
   };
   static constexpr int kNoGpus = -1;
+  static constexpr int kNoSpot = -1;
 
   explicit TopologyTree(const Inventory& inventory);
 
@@ -45,6 +49,8 @@ class TopologyTree {
   // The products of the nodes that have GPUs, sorted; "" stands for an unknown one.
   const std::vector<std::string>& gpu_products() const { return gpu_products_; }
   bool has_nodes_without_gpus() const { return has_nodes_without_gpus_; }
+  // The pools of the spot nodes, sorted. Empty: there are no spot nodes.
+  const std::vector<std::string>& spot_pools() const { return spot_pools_; }
   // "" for the cluster.
   const std::string& level_name(int level) const { return level_names_[level]; }
   std::optional<int> FindLevel(const std::string& name) const;
@@ -66,12 +72,14 @@ class TopologyTree {
   void AppendDomain(int level, const std::string& name);
   void AddUp(int node, const Resources& amount, int sign);
   void NumberGpuProducts(const std::vector<const NodeInventory*>& in_path_order);
+  void NumberSpotPools(const std::vector<const NodeInventory*>& in_path_order);
 
   std::vector<std::vector<Domain>> levels_;
   std::vector<std::string> level_names_;
   std::vector<Node> nodes_;
   std::vector<std::string> gpu_products_;
   bool has_nodes_without_gpus_ = false;
+  std::vector<std::string> spot_pools_;
   std::vector<int> by_name_;  // node indices in the order of their names
 };
 

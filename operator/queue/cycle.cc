@@ -19,6 +19,7 @@ bool Passes(ScheduleReason reason) {
     case ScheduleReason::kNoNodeBigEnough:
     case ScheduleReason::kInsufficient:
     case ScheduleReason::kTopology:
+    case ScheduleReason::kSpotLimit:
     case ScheduleReason::kHeldByReservation:
     case ScheduleReason::kWaitingForVictims:
     case ScheduleReason::kConstraints:
@@ -115,6 +116,7 @@ bool Cycle::WaitsForNodes(const JobEntry& entry, Decision& decision) const {
     case ScheduleReason::kNoNodeBigEnough:
     case ScheduleReason::kInsufficient:
     case ScheduleReason::kTopology:
+    case ScheduleReason::kSpotLimit:
     case ScheduleReason::kConstraints:
       break;
     case ScheduleReason::kQuotaExhausted:

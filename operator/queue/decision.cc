@@ -17,6 +17,7 @@ constexpr std::pair<UnplaceableReason, ScheduleReason> kReasonsOfPlace[] = {
     {UnplaceableReason::kNoNodeBigEnough, ScheduleReason::kNoNodeBigEnough},
     {UnplaceableReason::kInsufficient, ScheduleReason::kInsufficient},
     {UnplaceableReason::kTopology, ScheduleReason::kTopology},
+    {UnplaceableReason::kSpotLimit, ScheduleReason::kSpotLimit},
 };
 
 // "12", "1.5 cores", "3.0 GiB": in the unit people think of.
@@ -191,6 +192,8 @@ absl::string_view Name(ScheduleReason reason) {
       return "FreeCapacity";
     case ScheduleReason::kYielded:
       return "Yielded";
+    case ScheduleReason::kSpotLimit:
+      return "SpotLimit";
   }
   return "";
 }

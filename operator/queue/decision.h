@@ -53,6 +53,8 @@ enum class ScheduleReason {
   // kGrow, kShrink: beyond the size that it asks for, and back
   kFreeCapacity,
   kYielded,
+  // kWait
+  kSpotLimit,
 };
 absl::string_view Name(ScheduleReason reason);
 

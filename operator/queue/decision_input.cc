@@ -28,6 +28,8 @@ Inventory InventoryOf(const TopologyTree& tree) {
     if (of.gpu_product != TopologyTree::kNoGpus) {
       node.gpu_product = tree.gpu_products()[of.gpu_product];
     }
+    node.spot = of.is_spot();
+    if (node.spot) node.spot_pool = tree.spot_pools()[of.spot_pool];
     node.domains.resize(inventory.levels.size());
     int index = hosts[i].parent;
     for (int level = tree.node_level() - 1; level > 0; --level) {

@@ -12,6 +12,10 @@ std::string FeasibilityKey(const GangRequest& request) {
   for (const Slice& slice : request.slices) {
     absl::StrAppend(&key, "\n", slice.size, " ", slice.level);
   }
+  const SpotBounds& spot = request.spot;
+  if (spot.given) {
+    absl::StrAppend(&key, "\nspot ", spot.allow, " ", spot.max_fraction, " ", spot.on_demand_floor);
+  }
   return key;
 }
 

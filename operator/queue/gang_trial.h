@@ -2,10 +2,12 @@
 #define MUSTER_OPERATOR_QUEUE_GANG_TRIAL_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
+#include "operator/placement/spot_bounds.h"
 #include "operator/placement/topology_tree.h"
 
 namespace muster::control {
@@ -31,7 +33,7 @@ class GangTrial {
   // The domains of the required level; the whole cluster if none is required.
   int domains() const { return static_cast<int>(named_.size()); }
   int DomainOf(int node) const { return tree_.AncestorOf(node, level_); }
-  bool FitsIn(int domain) const { return Gang(domain) >= need_; }
+  bool FitsIn(int domain) const;
   // The largest gang there; 0 for the nodes that are in no domain of the level.
   int64_t Gang(int domain) const;
   const Resources& free(int node) const { return free_[node]; }
@@ -44,6 +46,10 @@ class GangTrial {
   bool Resolve(const GangRequest& request);
   int64_t Floor(int level, int index, int64_t workers) const;
   void Change(int node, const Resources& each, int64_t workers);
+  void ChangeCosts(int node, int64_t delta);
+  void FillCosts();
+  void SetCosts(int level, int index);
+  int64_t UnitAt(int level) const;
   void Bound(const GangNodes* nodes);
   int64_t FitNow(int node) const;
   bool IsNamed(int domain) const;
@@ -62,8 +68,12 @@ class GangTrial {
   std::vector<int64_t> most_;              // workers that a node takes, whatever is free
   std::vector<std::vector<int64_t>> sum_;  // by level and index: the children's usable_, added up
   std::vector<std::vector<int64_t>> usable_;  // less what fills no slice
-  std::vector<bool> named_;                   // by domain: it may hold the gang
-  int fitting_ = 0;                           // domains in which the gang fits
+  // With bounds on spot nodes: the costs behind sum_ and usable_.
+  std::optional<SpotLimit> spot_;
+  std::vector<std::vector<SpotCosts>> cost_sum_;
+  std::vector<std::vector<SpotCosts>> costs_;
+  std::vector<bool> named_;  // by domain: it may hold the gang
+  int fitting_ = 0;          // domains in which the gang fits
 };
 
 }  // namespace muster::control

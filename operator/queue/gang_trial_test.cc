@@ -29,6 +29,8 @@ TEST(GangTrial, AgreesWithPlaceOnRandomClusters) {
       node.free = {pick(5), 1000 * pick(5), 100, 10};
       node.schedulable = pick(6) > 0;
       const int leaf = pick(4);
+      node.spot = pick(2) == 0;
+      if (node.spot) node.spot_pool = absl::StrCat("pool", pick(2));
       node.domains = {absl::StrCat("s", leaf / 2), pick(5) ? absl::StrCat("l", leaf) : ""};
       inventory.nodes.push_back(node);
     }
@@ -39,6 +41,7 @@ TEST(GangTrial, AgreesWithPlaceOnRandomClusters) {
     if (pick(2)) request.slices.push_back({2, levels[1 + pick(3)]});
     request.min = 1 + pick(6);
     request.max = request.min + pick(3);
+    if (seed % 2 == 0) request.spot = {true, pick(8) > 0, pick(5) / 4.0, pick(5)};
     TopologyTree tree(inventory);
     GangNodes usable;
     for (int node = 0; node < 8; ++node) {

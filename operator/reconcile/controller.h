@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/node_board.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/options.h"
 #include "operator/core/round_memory.h"
+#include "operator/cost/price_table.h"
 #include "operator/notify/notifier.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/objects/verdicts.h"
@@ -67,8 +69,10 @@ class Controller {
     EventRecorder& events;
     const Verdicts& verdicts;
     ControllerObserver* observer = nullptr;
-    Notifier* notifier = nullptr;      // null: nobody is told about alerts of jobs
-    const NodeCache* nodes = nullptr;  // null: failures are validated without their conditions
+    Notifier* notifier = nullptr;        // null: nobody is told about alerts of jobs
+    const NodeCache* nodes = nullptr;    // null: failures are validated without their conditions
+    const NodeBoard* power = nullptr;    // null: no power of GPUs is measured
+    const PriceTable* prices = nullptr;  // null: only nodes themselves name prices
   };
 
   Controller(Deps deps, DecideOptions options);
@@ -117,7 +121,10 @@ class Controller {
   void CheckStored(State& state, const TrainingJob& job);
   ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
                             absl::Duration retry);
-  void NoteNode(PodView& pod) const;
+  // Fills what is known of the pod's node.
+  void NoteNode(const PodRecord& record, PodView& pod) const;
+  void NoteRates(const PodRecord& record, const NodeRecord& node, PodView& pod) const;
+  void NoteNodeDomains(JobView& view) const;
   // Fills what agents have reported of the training.
   void ShowProgress(const State& state, JobView& view) const;
   JobView BuildView(const TrainingJob& job, State& state) const;

@@ -50,6 +50,13 @@ void Raise(uint64_t& version, const Json& object) {
   if (parsed.ok()) version = std::max(version, *parsed);
 }
 
+v1alpha1::ReplicaPeer ToPeer(const ReplicaSite& site) {
+  v1alpha1::ReplicaPeer peer;
+  peer.set_worker(site.index);
+  peer.set_endpoint(site.endpoint);
+  return peer;
+}
+
 v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   v1alpha1::OperatorMessage message;
   v1alpha1::PrepareRound& prepare = *message.mutable_prepare();
@@ -62,6 +69,7 @@ v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   prepare.set_group_world_size(order.place.group_world_size);
   if (order.spec != nullptr) *prepare.mutable_spec() = *order.spec;
   prepare.set_trajectory(order.trajectory);
+  for (const ReplicaSite& site : order.replicas_at) *prepare.add_replicas_at() = ToPeer(site);
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {
@@ -79,6 +87,13 @@ v1alpha1::OperatorMessage ToMessage(const StopOrder& order) {
 v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
   v1alpha1::OperatorMessage message;
   *message.mutable_save()->mutable_round() = ToProto(order.round);
+  return message;
+}
+
+v1alpha1::OperatorMessage ToMessage(const ReplicateOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_replicate()->mutable_round() = ToProto(order.round);
+  if (order.to) *message.mutable_replicate()->mutable_peer() = ToPeer(*order.to);
   return message;
 }
 

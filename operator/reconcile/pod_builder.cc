@@ -16,6 +16,7 @@
 #include "operator/reconcile/pod_json.h"
 #include "operator/reconcile/pod_security.h"
 #include "operator/reconcile/pod_shared_memory.h"
+#include "operator/reconcile/pod_spot.h"
 
 namespace muster::control {
 namespace {
@@ -202,6 +203,7 @@ absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
   spec["schedulerName"] = "muster";
   spec.erase("nodeName");  // binding is the scheduler's
   SetPriorityClass(spec, job, options);
+  AddSpot(job.spec, pod);
   builder.worker_ = SetWorkerContainer(spec, job, options);
   builder.env_ = CommonEnvironment(options);
   Json& worker = spec["containers"][builder.worker_];

@@ -58,6 +58,10 @@ AgentView ToAgentView(const AgentState& state) {
   view.host = state.host;
   view.seen = ToStamp(state.seen);
   view.active = ToStamp(state.active);
+  if (state.replicas) {
+    view.replica_endpoint = state.replicas->endpoint();
+    view.replicas_of.assign(state.replicas->workers().begin(), state.replicas->workers().end());
+  }
   if (state.ready) {
     view.ready = ReadyReport{ToStamp(state.ready->round()),
                              {state.ready->ranks().begin(), state.ready->ranks().end()}};

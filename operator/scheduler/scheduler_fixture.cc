@@ -64,11 +64,12 @@ void SchedulerFixture::AddQueue(const std::string& name, int gpus) {
 }
 
 void SchedulerFixture::AddJob(const std::string& name, int count, int min, const Json& topology,
-                              const std::string& queue) {
+                              const std::string& queue, const Json& more) {
   Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
   job["spec"]["workers"] = {{"count", count}, {"min", min}, {"gpus", 1}};
   if (!topology.is_null()) job["spec"]["topology"] = topology;
   if (!queue.empty()) job["spec"]["queue"] = queue;
+  job["spec"].update(more);
   const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
   owner_ = kube::ControllerReferenceTo(kube::kTrainingJobs, stored);
 }

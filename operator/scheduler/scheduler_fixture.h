@@ -32,9 +32,10 @@ class SchedulerFixture : public testing::Test {
   // Adds a queue with a quota of `gpus`.
   void AddQueue(const std::string& name, int gpus);
 
-  // Adds a job without pods. AddPod adds pods to the job that was added last.
+  // Adds a job without pods, whose spec has `more`. AddPod adds pods to the job that was added
+  // last.
   void AddJob(const std::string& name, int count, int min, const Json& topology = Json(),
-              const std::string& queue = "");
+              const std::string& queue = "", const Json& more = Json::object());
   void AddPod(const std::string& job, int index, int incarnation = 1,
               const Json& more = Json::object());
   // Adds a job with all its pods, whose specs have `more`. min == 0: all or none.

@@ -44,6 +44,7 @@ class JobFamilies {
   void AddCheckpoint(const std::string& label, const v1alpha1::TrainingJobStatus& status);
   void AddTimes(const std::string& label, const v1alpha1::PhaseTimes& times);
   void AddLedger(const std::string& label, const v1alpha1::LedgerStatus& ledger);
+  void AddCost(const std::string& label, const v1alpha1::CostStatus& cost);
 
   FamilyBuilder info_{MetricId::kJobInfo};
   FamilyBuilder rounds_{MetricId::kJobRounds};
@@ -62,6 +63,11 @@ class JobFamilies {
   FamilyBuilder skipped_{MetricId::kJobSkippedSteps};
   FamilyBuilder time_{MetricId::kJobTime};
   FamilyBuilder rank_time_{MetricId::kJobRankTime};
+  FamilyBuilder cost_{MetricId::kJobCost};
+  FamilyBuilder cost_lost_{MetricId::kJobCostLost};
+  FamilyBuilder cost_saved_{MetricId::kJobCostSaved};
+  FamilyBuilder energy_{MetricId::kJobEnergy};
+  FamilyBuilder energy_lost_{MetricId::kJobEnergyLost};
 };
 
 void JobFamilies::AddStatus(const TrainingJob& job) {
@@ -77,6 +83,7 @@ void JobFamilies::AddStatus(const TrainingJob& job) {
   }
   AddCheckpoint(label, status);
   AddLedger(label, status.ledger());
+  AddCost(label, status.cost());
   for (const v1alpha1::AlertRule& rule : job.spec.alerts()) {
     const bool fires = std::any_of(
         status.alerts().begin(), status.alerts().end(),
@@ -118,6 +125,20 @@ void JobFamilies::AddLedger(const std::string& label, const v1alpha1::LedgerStat
   }
 }
 
+// Neither money nor energy is shown before a price or a power was known.
+void JobFamilies::AddCost(const std::string& label, const v1alpha1::CostStatus& cost) {
+  if (cost.priced_seconds() > 0) {
+    cost_.Add(cost.spent(), {label, cost.currency()});
+    cost_lost_.Add(cost.lost(), {label, cost.currency()});
+    cost_saved_.Add(cost.saved_by_spot(), {label, cost.currency()});
+  }
+  constexpr double kJoulesPerKwh = 3.6e6;
+  if (cost.metered_seconds() > 0) {
+    energy_.Add(cost.energy_kwh() * kJoulesPerKwh, {label});
+    energy_lost_.Add(cost.energy_lost_kwh() * kJoulesPerKwh, {label});
+  }
+}
+
 void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snapshot) {
   if (!snapshot.last_step) return;
   const std::string label = LabelOf(job);
@@ -132,10 +153,28 @@ void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snaps
 }
 
 void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
-  for (FamilyBuilder* family :
-       {&info_, &rounds_, &failures_, &workers_, &steps_, &alert_firing_, &checkpoint_step_,
-        &checkpoint_time_, &checkpoint_failing_, &step_, &step_time_, &loss_, &validation_loss_,
-        &speed_, &skipped_, &time_, &rank_time_}) {
+  for (FamilyBuilder* family : {&info_,
+                                &rounds_,
+                                &failures_,
+                                &workers_,
+                                &steps_,
+                                &alert_firing_,
+                                &checkpoint_step_,
+                                &checkpoint_time_,
+                                &checkpoint_failing_,
+                                &step_,
+                                &step_time_,
+                                &loss_,
+                                &validation_loss_,
+                                &speed_,
+                                &skipped_,
+                                &time_,
+                                &rank_time_,
+                                &cost_,
+                                &cost_lost_,
+                                &cost_saved_,
+                                &energy_,
+                                &energy_lost_}) {
     out.push_back(family->Take());
   }
 }

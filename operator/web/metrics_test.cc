@@ -51,6 +51,8 @@ void AddTrainingJob(PageWorld& world, const std::string& name) {
     "state": "Training", "round": 3, "workers": {"desired": 2, "ready": 1},
     "failures": {"count": 4, "ignored": 5}, "placement": {"score": 0.5},
     "ledger": {"productive": 80, "unreported": 3},
+    "cost": {"currency": "USD", "spent": 12.5, "lost": 0.5, "savedBySpot": 7, "energyKwh": 2,
+             "energyLostKwh": 0.25, "workerSeconds": 90, "pricedSeconds": 90, "meteredSeconds": 60},
     "checkpoint": {"step": 7, "time": "2030-01-01T00:00:00.000Z"},
     "conditions": [{"type": "Checkpointed", "status": "False", "reason": "CheckpointFailed"}]})");
   world.jobs.Upsert(job, 1000);

@@ -42,12 +42,14 @@ Json ToJson(const GangRequest& request) {
   for (const Slice& slice : request.slices) {
     slices.push_back({{"workers", slice.size}, {"level", slice.level}});
   }
-  return {{"workers", request.max},
-          {"min", request.min},
-          {"perWorker", ToJson(request.per_worker)},
-          {"require", request.required_level},
-          {"prefer", request.preferred_level},
-          {"slices", std::move(slices)}};
+  Json json = {{"workers", request.max},
+               {"min", request.min},
+               {"perWorker", ToJson(request.per_worker)},
+               {"require", request.required_level},
+               {"prefer", request.preferred_level},
+               {"slices", std::move(slices)}};
+  if (request.spot.given) json["mostOnSpot"] = request.spot.MostOf(request.max);
+  return json;
 }
 
 Json ToJson(const GangReport& report) {
@@ -141,7 +143,8 @@ absl::StatusOr<PodRecord> PodOf(const TrainingJob& job, bool containers) {
 // Returns true if the cluster rejects the job, not its queue.
 bool IsOfPlace(ScheduleReason reason) {
   return reason == ScheduleReason::kInvalidRequest || reason == ScheduleReason::kNoNodeBigEnough ||
-         reason == ScheduleReason::kInsufficient || reason == ScheduleReason::kTopology;
+         reason == ScheduleReason::kInsufficient || reason == ScheduleReason::kTopology ||
+         reason == ScheduleReason::kSpotLimit;
 }
 
 void TellPlace(const Placement& placement, const std::map<int, std::string>& nodes, Json& page) {

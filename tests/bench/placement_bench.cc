@@ -35,6 +35,8 @@ Inventory Cluster(int nodes, bool busy, int products = 1) {
     node.free = node.allocatable;
     if (busy && random() % 10 < 4) node.free.gpus = random() % 8;
     if (products > 1) node.gpu_product = absl::StrCat("product-", leaf % products);
+    node.spot = i % 2 == 0;
+    if (node.spot) node.spot_pool = absl::StrCat("pool-", i % 5);
     node.domains = {"z", absl::StrCat("spine-", leaf / kLeavesPerSpine),
                     absl::StrCat("leaf-", leaf)};
     inventory.nodes.push_back(std::move(node));
@@ -102,6 +104,20 @@ void Place512Nested(benchmark::State& state) {
   PlaceGang(state, request, true);
 }
 
+// The same two with half of the workers on spot nodes at most, which every other node is.
+void Place512Spot(benchmark::State& state) {
+  GangRequest request = Gang(512);
+  request.spot = {true, true, 0.5, 0};
+  PlaceGang(state, request, true);
+}
+void Place512SpotNested(benchmark::State& state) {
+  GangRequest request = Gang(512);
+  request.required_level = "spine";
+  request.slices = {{64, "leaf"}, {8, "host"}};
+  request.spot = {true, true, 0.5, 0};
+  PlaceGang(state, request, true);
+}
+
 // Requests more than a leaf has, which is refused.
 void Refuse512(benchmark::State& state) {
   GangRequest request = Gang(512);
@@ -128,6 +144,8 @@ void ChargeOnePod(benchmark::State& state) {
 BENCHMARK(Place512)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(Place512Products)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(Place512Nested)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
+BENCHMARK(Place512Spot)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
+BENCHMARK(Place512SpotNested)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(Refuse512)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(BuildTree)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(ChargeOnePod)->MUSTER_SIZES;

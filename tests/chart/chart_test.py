@@ -78,6 +78,31 @@ class Chart(unittest.TestCase):
         self.assertIn("runbook_url: docs/operations.md#", chart.render(HELM, "--set=metrics.prometheusRule.enabled=true"))
         self.assertNotIn("ConfigMap", chart.render(HELM))
 
+    def test_prices_reach_the_operator_as_they_are(self):
+        documents = chart.render(HELM, f"--values={HERE / 'values/monitored.yaml'}").split("---\n")
+        prices = next(d for d in documents if "\n  name: muster-operator-prices\n" in d)
+        self.assertIn(textwrap.dedent("""
+            data:
+              prices.yaml: |
+                currency: EUR
+                prices:
+                - instanceType: p5.48xlarge
+                  perHour: 98.32
+                  spotDiscount: 0.6
+                  watts: 10200
+                - instanceType: g2-standard-4
+                  perHour: 0.71
+                  spotPerHour: 0.25
+            """), prices)
+        deployment = next(d for d in documents if "\nkind: Deployment\n" in d)
+        self.assertIn("\n        - --prices=/etc/muster/cost/prices.yaml\n", deployment)
+        self.assertIn("\n        - name: prices\n          mountPath: /etc/muster/cost\n", deployment)
+        self.assertIn("\n      - name: prices\n        configMap:\n          name: muster-operator-prices\n", deployment)
+        hashes = {re.search(r"muster.dev/prices: (\S+)", chart.render(HELM, f"--set=cost.prices[0].instanceType=a,cost.prices[0].watts={w}"))[1]
+                  for w in (1, 2)}
+        self.assertEqual(len(hashes), 2, "a change restarts the operator")
+        self.assertNotIn("prices", chart.render(HELM))
+
     def test_generated_files_are_those_of_their_sources(self):
         made = {**chart.templates(), **chart.manifests(HELM)}
         for path, text in made.items():
@@ -134,6 +159,14 @@ class Refusals(unittest.TestCase):
                       self.refusal("--set=image.pullPolicy=Sometimes"))
         self.assertIn("at '/extraArgs/0': 'qps=5' does not match pattern", self.refusal("--set=extraArgs={qps=5}"))
         self.assertIn("at '/metrics/readers/0': missing property 'namespace'", self.refusal("--set=metrics.readers[0].name=prometheus"))
+
+    def test_a_price_that_the_operator_would_refuse(self):
+        row = "--set=cost.prices[0].instanceType=a"
+        self.assertIn("at '/cost/prices/0': 'anyOf' failed", self.refusal(row))
+        self.assertIn("at '/cost/prices/0/perHour': exclusiveMinimum: got 0, want 0", self.refusal(f"{row},cost.prices[0].perHour=0"))
+        self.assertIn("at '/cost/currency': 'dollar' does not match pattern", self.refusal("--set=cost.currency=dollar"))
+        self.assertIn("at '/cost/prices/0': 'not' failed",
+                      self.refusal(f"{row},cost.prices[0].perHour=1,cost.prices[0].spotPerHour=1,cost.prices[0].spotDiscount=0.5"))
 
     def test_node_agents_in_the_operators_own_namespace(self):
         said = self.refusal("--set=nodeAgent.enabled=true,nodeAgent.namespace=muster-system")

@@ -3,22 +3,19 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/faults/copies_folders.h"
 #include "tests/faults/fault_job.h"
 
 namespace muster::tests {
@@ -34,24 +31,6 @@ constexpr int kEvery = 5;
 constexpr int kSteps = 120;
 const DisturbedJobSpec kJob = {
     .steps = kSteps, .save_every = kSteps, .memory = "{everySteps: 5, size: 256Mi}"};
-
-// Returns the folders in memory that these processes hold open.
-std::set<std::string> CopiesFolders(const std::vector<pid_t>& agents) {
-  std::set<std::string> folders;
-  for (const pid_t pid : agents) {
-    const std::string descriptors = absl::StrCat("/proc/", pid, "/fd");
-    const auto entries = FileSystem().List(descriptors);
-    if (!entries.ok()) continue;
-    for (const DirectoryEntry& entry : *entries) {
-      char target[4096];
-      const ssize_t size =
-          readlink(JoinPath(descriptors, entry.name).c_str(), target, sizeof(target));
-      const std::string path(target, static_cast<size_t>(std::max<ssize_t>(size, 0)));
-      if (absl::StrContains(path, "/muster-copies-")) folders.insert(path);
-    }
-  }
-  return folders;
-}
 
 void ExpectGone(const std::set<std::string>& folders) {
   EXPECT_FALSE(folders.empty());

@@ -5,20 +5,18 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
-#include "trainer/checkpoint/reader.h"
+#include "tests/faults/undivided_state.h"
 
 namespace muster::tests {
 namespace {
@@ -29,50 +27,6 @@ using ::testing::Not;
 // Generous even for a busy machine: a wait that exceeds this has failed.
 constexpr absl::Duration kLong = absl::Minutes(5);
 constexpr int kSteps = 120;
-
-using State = std::map<std::string, std::vector<std::byte>>;
-
-// Waits until the run has succeeded and returns every tensor of its last checkpoint, whatever files
-// hold its parts.
-State FinalState(LocalRun& run) {
-  State state;
-  const auto end = run.WaitForEnd(kLong);
-  EXPECT_TRUE(end.ok() && end->code == 0) << end.status() << run.Output();
-  const std::string newest = JoinPath(run.Checkpoints(), CheckpointName(kSteps));
-  const auto reader = trainer::CheckpointReader::Open(FileSystem(), newest);
-  EXPECT_TRUE(reader.ok()) << reader.status();
-  if (!reader.ok()) return state;
-  for (const trainer::TensorRecord& tensor : (*reader)->manifest().tensors) {
-    size_t bytes = trainer::ElementBytes(tensor.type);
-    for (const int64_t length : tensor.shape) bytes *= static_cast<size_t>(length);
-    std::vector<std::byte>& into = state[tensor.name];
-    into.resize(bytes);
-    const absl::Status read = (*reader)->Read(tensor.name, tensor.type, tensor.shape, into);
-    EXPECT_TRUE(read.ok()) << read;
-  }
-  return state;
-}
-
-const State& UndividedState() {
-  static auto* state = new State([] {
-    const auto run = NewRun("undivided", {.steps = kSteps, .save_every = kSteps});
-    EXPECT_TRUE(run->Start().ok());
-    return FinalState(*run);
-  }());
-  return *state;
-}
-
-void ExpectUndividedState(LocalRun& run) {
-  const State got = FinalState(run);
-  const State& want = UndividedState();
-  ASSERT_FALSE(want.empty());
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [name, bytes] : want) {
-    const auto found = got.find(name);
-    ASSERT_NE(found, got.end()) << name;
-    EXPECT_TRUE(found->second == bytes) << name << " differs\n" << run.Output();
-  }
-}
 
 std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
                                          const DisturbedJobSpec& job) {
@@ -92,7 +46,7 @@ TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid
     const std::vector<pid_t> trainers = run->Trainers();
     ASSERT_EQ(trainers.size(), 2u) << run->Output();
     kill(trainers[1], SIGKILL);
-    ExpectUndividedState(*run);
+    ExpectUndividedState(*run, kSteps);
     EXPECT_THAT(run->Output(), HasSubstr("is not whole: no rank holds the part from "));
     EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
   }
@@ -109,7 +63,7 @@ TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCopiesInMemoryOnly) {
     ASSERT_EQ(trainers.size(), 2u) << run->Output();
     const int64_t reported = run->last_step();
     kill(trainers[1], SIGKILL);
-    ExpectUndividedState(*run);
+    ExpectUndividedState(*run, kSteps);
     const auto job = run->Job();
     ASSERT_TRUE(job.ok()) << job.status();
     const Json resume = (*job)["status"].value("resume", Json::object());
@@ -136,7 +90,7 @@ void ExpectAnotherCopyServes(const std::string& name, const char* zero, size_t v
   const std::vector<pid_t> trainers = run->Trainers();
   ASSERT_EQ(trainers.size(), 4u) << run->Output();
   kill(trainers[victim], SIGKILL);
-  ExpectUndividedState(*run);
+  ExpectUndividedState(*run, kSteps);
   EXPECT_GE(RoundOf(*run), 2) << run->Output();
   EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
 }

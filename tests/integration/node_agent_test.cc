@@ -68,7 +68,8 @@ class NodeAgentTest : public testing::Test {
     EXPECT_TRUE(memory_->Create(kube::kNodes, node).ok());
     node = Node();
     node["status"] = {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}},
-                      {"allocatable", {{"cpu", "8"}, {"pods", "10"}}}};
+                      {"allocatable",
+                       {{"cpu", "8"}, {"memory", "8Gi"}, {"pods", "10"}, {"nvidia.com/gpu", "1"}}}};
     EXPECT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
     OperatorOptions options;
     options.coordinator_addresses = {"127.0.0.1:0"};
@@ -135,6 +136,23 @@ class NodeAgentTest : public testing::Test {
   }
 
   Json Node() { return *memory_->Get(kube::kNodes, {"", "gpu-7"}); }
+  Json Job() { return *memory_->Get(kube::kTrainingJobs, {"default", "job"}); }
+  // Changes the job's spec in a way that changes nothing else, and waits for the status of it.
+  bool TouchJob() {
+    int64_t generation = 0;
+    return Eventually([&] {
+             Json job = Job();
+             Json& limit = job["spec"]["failurePolicy"]["maxFailures"];
+             limit = limit.is_number() ? limit.get<int>() % 100 + 1 : 1;
+             const auto updated = memory_->Update(kube::kTrainingJobs, job);
+             if (updated.ok()) generation = (*updated)["metadata"]["generation"];
+             return updated.ok();
+           }) &&
+           Eventually([&] {
+             return Job().value("/status/observedGeneration"_json_pointer, int64_t{0}) >=
+                    generation;
+           });
+  }
   std::string Label(const std::string& key) { return kube::LabelOf(Node(), key); }
   std::string Health() {
     const Json node = Node();
@@ -196,6 +214,25 @@ TEST_F(NodeAgentTest, TheNodeSaysWhatItsAgentFinds) {
   })) << page;
   EXPECT_THAT(page, HasSubstr("\nmuster_node_gpu_power_watts{gpu=\"0\",uuid=\"GPU-a\"} 412.5"));
   EXPECT_EQ(StopAgent(SIGTERM), 0);
+}
+
+TEST_F(NodeAgentTest, TheMeasuredPowerOfItsGpusIsInTheCostOfAJob) {
+  StartAgent();
+  Json job = kube::NewObject(kube::kTrainingJobs, {"default", "job"});
+  job["spec"] = Json::parse(R"({"workers": {"count": 1, "gpus": 1},
+      "checkpoint": {"uri": "/checkpoints"}, "template": {"spec": {"containers": [
+        {"name": "worker", "image": "own", "command": ["train"]}]}}})");
+  ASSERT_TRUE(memory_->Create(kube::kTrainingJobs, job).ok());
+  Json cost = Json::object();
+  ASSERT_TRUE(Eventually([&] {
+    if (!TouchJob()) return true;
+    cost = Job().value("/status/cost"_json_pointer, Json::object());
+    return cost.value("meteredSeconds", 0.0) > 0;
+  }));
+  const double seconds = cost.value("meteredSeconds", 0.0);
+  ASSERT_GT(seconds, 0) << Job().dump(1);
+  EXPECT_NEAR(cost.value("energyKwh", 0.0) * 3.6e6 / seconds, 412.5, 1e-3);
+  EXPECT_EQ(cost.value("pricedSeconds", 0.0), 0);
 }
 
 TEST_F(NodeAgentTest, AFatalErrorStaysOverARestartOfTheAgent) {

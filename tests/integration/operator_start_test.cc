@@ -33,5 +33,17 @@ current-context: x
   EXPECT_TRUE(absl::StrContains(end->err, "https://127.0.0.1:1: it cannot be reached")) << end->err;
 }
 
+TEST(OperatorStart, ABadTableOfPricesIsRefusedWithItsFileLineAndField) {
+  const std::string prices = absl::StrCat(testing::TempDir(), "/prices.yaml");
+  std::ofstream(prices) << "currency: USD\nprices:\n- {instanceType: big, perHour: cheap}\n";
+  const absl::StatusOr<CommandResult> end = TestCluster::Run(
+      {std::filesystem::absolute("operator/muster-operator"),
+       absl::StrCat("--state-dir=", testing::TempDir(), "/state"), "--prices=" + prices});
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->exit.code, kExitBadInput) << end->err;
+  EXPECT_TRUE(absl::StrContains(end->err, prices + ": line 3: prices[0].perHour: want a number"))
+      << end->err;
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -94,8 +94,9 @@ class Names(unittest.TestCase):
         of_jobs = {metric: labels for metric, labels in CATALOGUE.items() if "training_job" in labels}
         self.assertGreater(len(of_jobs), 15)
         others = set().union(*of_jobs.values()) - {"training_job"}
-        self.assertEqual(others, {"queue", "state", "phase", "counted", "alert", "use"}, "a new label is counted here by its values")
-        values = {"queue": 1, "state": 2, "phase": 7, "counted": 2, "alert": 16, "use": 12}
+        self.assertEqual(others, {"queue", "state", "phase", "counted", "alert", "use", "currency"},
+                         "a new label is counted here by its values")
+        values = {"queue": 1, "state": 2, "phase": 7, "counted": 2, "alert": 16, "use": 12, "currency": 1}
         series = 0
         for labels in of_jobs.values():
             product = 1

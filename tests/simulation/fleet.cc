@@ -61,6 +61,7 @@ void Fleet::StartPod(Json pod) {
   worker.pod = kube::NameOf(pod);
   worker.agent = std::make_unique<SimAgent>(id.index(), id.incarnation(), uid, pod_worker.ranks);
   pod["status"]["phase"] = "Running";
+  pod["status"]["startTime"] = kube::FormatTime(clock_.Wall());
   api_.UpdateStatus(kube::kPods, pod).status().IgnoreError();
 }
 

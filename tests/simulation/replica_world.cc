@@ -65,6 +65,8 @@ void ReplicaWorld::StartHost(Host& host) {
   ReplicaOptions options;
   options.identity = absl::StrCat("operator-", host.number, "-", host.process);
   options.resync = options_.resync;
+  options.prices = &options_.prices;
+  options.decide.currency = options_.prices.currency;
   if (options_.election) {
     options.election.emplace();
     options.election->lease = {"muster-system", "muster-operator"};

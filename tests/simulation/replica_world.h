@@ -16,6 +16,7 @@
 #include "base/testing/manual_clock.h"
 #include "operator/api/training_job.h"
 #include "operator/app/replica.h"
+#include "operator/cost/price_table.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/wrap/faulty_api.h"
 #include "tests/simulation/fleet.h"
@@ -52,6 +53,7 @@ class ReplicaWorld final : public Coordinators {
     int replicas = 1;
     bool election = true;
     absl::Duration resync = absl::Minutes(10);
+    PriceTable prices;
   };
   // A place that runs one operator process at a time.
   struct Host {

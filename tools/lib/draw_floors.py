@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import layered  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-WIDTH = 1220
+WIDTH = 1250
 BOX, FLOOR = 34, 64  # heights: a box, and from one floor to the next
 TITLE = 28
 SLAB = 30  # the gap between programs that stand on one another
@@ -22,10 +22,10 @@ GROUND = {"base": "status, clock, JSON, files, logging: uses no other folder",
           "proto": "the contract between the programs: messages without logic"}
 GROUND_BOX = 34
 # The place of each program: left, right, fill, stroke; and a description.
-PLACES = {"operator": (12, 608, "#eff6ff", "#1f6feb", "decides what happens to jobs, and where they run"),
-          "agent": (620, 776, "#fff7ed", "#c2410c", "in a pod"),
-          "trainer": (788, 1208, "#ecfdf5", "#047857", "one rank of a job"),
-          "cli": (12, 776, "#f9fafb", "#4b5563", "the muster tool; it runs the operator and agents on one machine")}
+PLACES = {"operator": (12, 638, "#eff6ff", "#1f6feb", "decides what happens to jobs, and where they run"),
+          "agent": (650, 806, "#fff7ed", "#c2410c", "in a pod"),
+          "trainer": (818, 1238, "#ecfdf5", "#047857", "one rank of a job"),
+          "cli": (12, 806, "#f9fafb", "#4b5563", "the muster tool; it runs the operator and agents on one machine")}
 
 
 def text(x, y, words, **style):
@@ -176,7 +176,7 @@ def draw(law):
         if program.name != "cli":
             yield arrow(f"M{middle},{ground} V{ground + SLAB - 2}")
     yield from ground_floors(law, ground + SLAB)
-    yield from legend(790, 36)
+    yield from legend(820, 36)
     yield "</svg>"
 
 

@@ -181,8 +181,10 @@ absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
   }
   const std::string why = absl::StrCat(
       "checkpoint.memory.size: each rank of a worker has ", ByteText(settings.copies_room),
-      " of it, and three copies of its part of the state take ", ByteText(room), ", ", room,
-      " bytes: raise it, or leave checkpoint.memory out");
+      " of it", settings.keeps_replicas ? " and as much for replicas of another's copies" : "",
+      ", and three copies of its part of the state take ", ByteText(room), ", ", room,
+      " bytes: raise it, or leave checkpoint.memory",
+      settings.keeps_replicas ? " or its replicas" : "", " out");
   if (resume.source() == ResumePoint::FRESH) return absl::InvalidArgumentError(why);
   MUSTER_LOG(ERROR, "the state is not copied in memory in this round", {"why", why});
   return absl::OkStatus();

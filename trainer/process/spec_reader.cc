@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "base/byte_text.h"
 #include "base/status_macros.h"
 #include "planner/layout.h"
 #include "planner/memory.h"
@@ -95,33 +93,19 @@ absl::Status ReadParallelism(const v1alpha1::ParallelismSpec& spec, TrainingOpti
       "trainer.parallelism.offload.directory: what is kept on disk needs a directory");
 }
 
-// Returns the bytes of a text such as 4Gi or 500M, as checkpoint.memory.size has it.
-absl::StatusOr<int64_t> ReadSize(const std::string& text, const char* field) {
-  static constexpr std::pair<absl::string_view, int64_t> kUnits[] = {{"Ki", int64_t{1} << 10},
-                                                                     {"Mi", int64_t{1} << 20},
-                                                                     {"Gi", int64_t{1} << 30},
-                                                                     {"Ti", int64_t{1} << 40},
-                                                                     {"k", 1'000},
-                                                                     {"M", 1'000'000},
-                                                                     {"G", 1'000'000'000},
-                                                                     {"T", 1'000'000'000'000},
-                                                                     {"", 1}};
-  for (const auto& [suffix, unit] : kUnits) {
-    absl::string_view digits = text;
-    int64_t number = 0;
-    if (!absl::ConsumeSuffix(&digits, suffix)) continue;
-    if (!absl::SimpleAtoi(digits, &number) || number < 1 || number > INT64_MAX / unit) break;
-    return number * unit;
-  }
-  return absl::InvalidArgumentError(absl::StrCat(field, ": \"", text, "\" is no size such as 4Gi"));
-}
-
 absl::Status ReadCopies(const v1alpha1::TrainingJobSpec& spec, TrainerSettings& settings) {
   if (!spec.checkpoint().has_memory()) return absl::OkStatus();
   const v1alpha1::MemoryCheckpointSpec& memory = spec.checkpoint().memory();
-  MUSTER_ASSIGN_OR_RETURN(const int64_t size, ReadSize(memory.size(), "checkpoint.memory.size"));
+  const std::optional<int64_t> size = ParseBytes(memory.size());
+  if (!size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("checkpoint.memory.size: \"", memory.size(), "\" is no size such as 4Gi"));
+  }
   settings.copy_every_steps = std::max<int64_t>(1, memory.every_steps());
-  settings.copies_room = size / std::max(1, planner::RanksOf(spec.workers()));
+  settings.keeps_replicas = memory.replicas() > 0;
+  settings.copies_room = *size / std::max(1, planner::RanksOf(spec.workers()));
+  // The other half is for the replicas that the worker's agent keeps of another's copies.
+  if (settings.keeps_replicas) settings.copies_room /= 2;
   return absl::OkStatus();
 }
 

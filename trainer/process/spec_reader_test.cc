@@ -88,6 +88,17 @@ TEST(SpecReaderTest, TheMemoryForCopiesIsSharedByTheRanksOfAWorker) {
   EXPECT_EQ(ReadRunConfig(Spec(), 0)->settings.copy_every_steps, 0);
 }
 
+TEST(SpecReaderTest, HalfOfTheMemoryForCopiesIsForReplicas) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  spec.mutable_checkpoint()->mutable_memory()->set_every_steps(1);
+  spec.mutable_checkpoint()->mutable_memory()->set_size("4096");
+  spec.mutable_checkpoint()->mutable_memory()->set_replicas(1);
+  const auto config = ReadRunConfig(spec, 0);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->settings.copies_room, 2048);
+  EXPECT_TRUE(config->settings.keeps_replicas);
+}
+
 v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();
@@ -129,6 +140,7 @@ TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->training.types.compute, c10::ScalarType::BFloat16);
   EXPECT_EQ(config->settings.copy_every_steps, 6);
   EXPECT_EQ(config->settings.copies_room, int64_t{512} << 20) << "of each of four ranks";
+  EXPECT_FALSE(config->settings.keeps_replicas);
   EXPECT_EQ(config->training.seed, 7u);
   EXPECT_TRUE(config->training.deterministic);
   EXPECT_EQ(config->settings.validate_every, 11);

@@ -15,7 +15,8 @@ std::string Fingerprint(const JobView& view, int64_t version) {
   std::string text = absl::StrCat(version, view.spec.SerializeAsString());
   if (view.placement.order) absl::StrAppend(&text, absl::FormatTime(view.placement.order->time));
   for (const PodView& pod : view.pods) {
-    absl::StrAppend(&text, pod.uid, static_cast<int>(pod.phase), pod.deleting, pod.node, ";");
+    absl::StrAppend(&text, pod.uid, static_cast<int>(pod.phase), pod.deleting, pod.node, " ",
+                    pod.rates.per_hour.value_or(-1), " ", pod.rates.watts.value_or(-1), ";");
   }
   if (view.checkpoint.written) absl::StrAppend(&text, view.checkpoint.written->directory());
   for (const AgentView& agent : view.agents) {
@@ -52,6 +53,7 @@ JobView SimWorld::Observe() const {
   view.leading_since = leading_since_;
   for (const auto& [name, pod] : pods_) {
     view.pods.push_back(pod.view);
+    if (rates && !pod.view.node.empty()) view.pods.back().rates = rates(pod.view);
     // A new leader knows only those agents that have attached to it.
     if (pod.agent != nullptr && pod.agent->View().attached_at >= leading_since_) {
       view.agents.push_back(pod.agent->View());
@@ -241,6 +243,7 @@ void SimWorld::AdvancePods() {
     } else if (pod.view.phase == PodPhase::kPending && !pod.view.deleting && now >= pod.next) {
       pod.view.phase = PodPhase::kRunning;
       pod.view.node = "node-1";
+      pod.view.accepted = now;
       pod.next = now + absl::Milliseconds(Number(50, 300));
       pod.agent = std::make_unique<SimAgent>(pod.view.index, pod.view.incarnation, pod.view.uid,
                                              planner::RanksOf(job.spec.workers()));
@@ -374,6 +377,10 @@ void SimWorld::ChangeLeader(bool zombie) {
 
 void SimWorld::RuinNewestCheckpoint() {
   if (!checkpoints_.empty()) ruined_.insert(checkpoints_.back().directory());
+}
+
+void SimWorld::VisitPods(const std::function<void(const PodView&)>& visit) const {
+  for (const PodView& pod : Observe().pods) visit(pod);
 }
 
 std::string SimWorld::ConditionReason(ConditionType type) const {

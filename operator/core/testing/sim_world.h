@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_CORE_TESTING_SIM_WORLD_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -72,6 +73,8 @@ class SimWorld {
   void SetListingError(const std::string& error) { listing_error_ = error; }
 
   std::string ConditionReason(ConditionType type) const;
+  // Calls `visit` for each pod in the API, as decisions see it.
+  void VisitPods(const std::function<void(const PodView&)>& visit) const;
   int PodsInApi() const { return static_cast<int>(pods_.size()); }
   SimAgent* FindAgent(int index);
   bool Pick(int one_in) { return Number(0, one_in - 1) == 0; }
@@ -81,6 +84,8 @@ class SimWorld {
   JobView job;  // spec, status, identity; what the API holds
   bool job_deleted = false;
   DecideOptions options;
+  // The price and power of each pod on a node; null: nothing is known of any.
+  std::function<WorkerRates(const PodView&)> rates;
   int64_t committed = 0;  // the newest step that every rank of its round applied
   int64_t redone = 0;     // committed steps trained again, because nobody alive held them
   int rounds_opened = 0;

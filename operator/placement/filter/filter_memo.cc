@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/placement/cluster/label_selector.h"
 #include "operator/placement/cluster/resource_amounts.h"
+#include "operator/placement/cluster/spot_labels.h"
 
 namespace muster::control {
 namespace {
@@ -70,6 +71,7 @@ std::string TemplateKey(const SchedulingPod& pod) {
   for (const auto& [name, amount] : asks.scalars) absl::StrAppend(&key, name, "=", amount, " ");
   Append(key, pod.scheduler_name);
   Append(key, pod.node);
+  if (AvoidsSpot(pod.labels)) key += "avoids spot ";
   for (const HostPort& port : pod.host_ports) {
     absl::StrAppend(&key, port.ip, "/", port.protocol, "/", port.port, " ");
   }

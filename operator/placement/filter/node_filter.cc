@@ -10,6 +10,7 @@
 #include "operator/placement/filter/pod_affinity_policy.h"
 #include "operator/placement/filter/resource_policy.h"
 #include "operator/placement/filter/single_node_claim_policy.h"
+#include "operator/placement/filter/spot_policy.h"
 #include "operator/placement/filter/taint_policy.h"
 #include "operator/placement/filter/template_policy.h"
 #include "operator/placement/filter/topology_spread_policy.h"
@@ -83,7 +84,7 @@ bool NodeFilter::AskAlone(const NodeState& state, const Policies& policies, cons
   const SchedulingPod& pod = *pod_;
   const bool comparison = options_.taint_comparison_operators;
   return answers.GoOn(CheckTemplate(pod, options_.scheduler_name)) &&
-         answers.GoOn(CheckNodeHealth(node)) &&
+         answers.GoOn(CheckNodeHealth(node)) && answers.GoOn(CheckSpot(pod, node)) &&
          answers.GoOn(CheckUnschedulable(pod, node, comparison)) &&
          answers.GoOn(CheckNodeName(pod, node)) &&
          answers.GoOn(CheckTaints(pod, node, comparison)) &&

@@ -42,6 +42,9 @@ std::string Predicate(const NodeRefusal& of, bool one) {
       return absl::StrCat(are, " about to go");
     case FilterReason::kNodeNotReady:
       return absl::StrCat(are, " not Ready");
+    case FilterReason::kSpotNode:
+      return absl::StrCat(are, one ? " a spot node" : " spot nodes",
+                          ", which spot.allow rules out");
     case FilterReason::kNodeUnschedulable:
       return absl::StrCat(are, " cordoned");
     case FilterReason::kNodeName:
@@ -90,6 +93,8 @@ std::string_view Name(FilterReason reason) {
       return "NodeLeaving";
     case FilterReason::kNodeNotReady:
       return "NodeNotReady";
+    case FilterReason::kSpotNode:
+      return "SpotNode";
     case FilterReason::kNodeUnschedulable:
       return "NodeUnschedulable";
     case FilterReason::kNodeName:

@@ -17,6 +17,7 @@ enum class FilterReason {
   kNodeFaulty,      // its own report is impossible, or a GPU has a fault
   kNodeLeaving,     // it is about to be taken away
   kNodeNotReady,
+  kSpotNode,           // the job allows no spot nodes
   kNodeUnschedulable,  // cordoned
   kNodeName,           // the pod names another node
   kTaint,
@@ -30,7 +31,7 @@ enum class FilterReason {
   kTopologySpread,
   kPodAffinity,  // or anti-affinity, the pod's or another pod's
 };
-inline constexpr int kFilterReasons = 17;
+inline constexpr int kFilterReasons = 18;
 std::string_view Name(FilterReason reason);  // "Resources"
 
 struct NodeRefusal {

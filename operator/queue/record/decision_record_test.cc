@@ -62,6 +62,8 @@ Inventory RacksOfTwoProducts() {
   Inventory racks = Racks(3, 4);
   for (size_t i = 0; i < racks.nodes.size(); ++i) {
     racks.nodes[i].gpu_product = i % 3 == 0 ? "A100" : "H100";
+    racks.nodes[i].spot = i % 2 == 0;
+    if (racks.nodes[i].spot) racks.nodes[i].spot_pool = i % 4 == 0 ? "big" : "";
   }
   return racks;
 }
@@ -107,6 +109,7 @@ class Life {
     ++next_;
     job.priority = Pick(-1, 2);
     job.preempts = Pick(0, 3) > 0;
+    if (Pick(0, 3) == 0) job.request.spot = {true, Pick(0, 5) > 0, Pick(1, 4) / 4.0, Pick(0, 2)};
     if (Pick(0, 2) == 0) job.request.min = 1;
     if (Pick(0, 3) == 0) job.request.required_level = "rack";
     job.fits_nowhere = Pick(0, 9) == 0;

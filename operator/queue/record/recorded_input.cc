@@ -52,6 +52,7 @@ void Put(const NodeInventory& node, pb::RecordedNode* into) {
   into->set_schedulable(node.schedulable);
   for (const std::string& domain : node.domains) into->add_domains(domain);
   into->set_gpu_product(node.gpu_product);
+  if (node.spot) into->set_spot_pool(node.spot_pool);
 }
 
 NodeInventory Get(const pb::RecordedNode& from) {
@@ -60,7 +61,9 @@ NodeInventory Get(const pb::RecordedNode& from) {
           from.schedulable(),
           {from.domains().begin(), from.domains().end()},
           Get(from.allocatable()),
-          from.gpu_product()};
+          from.gpu_product(),
+          from.has_spot_pool(),
+          from.spot_pool()};
 }
 
 void Put(const QueueSpec& queue, pb::RecordedQueue* into) {
@@ -127,6 +130,11 @@ void Put(const GangRequest& request, pb::RecordedRequest* into) {
     one->set_size(slice.size);
     one->set_level(slice.level);
   }
+  if (!request.spot.given) return;
+  pb::RecordedSpot* spot = into->mutable_spot();
+  spot->set_allow(request.spot.allow);
+  spot->set_max_fraction(request.spot.max_fraction);
+  spot->set_on_demand_floor(request.spot.on_demand_floor);
 }
 
 GangRequest Get(const pb::RecordedRequest& from) {
@@ -138,6 +146,9 @@ GangRequest Get(const pb::RecordedRequest& from) {
   request.required_level = from.required_level();
   request.preferred_level = from.preferred_level();
   for (const auto& one : from.slices()) request.slices.push_back({one.size(), one.level()});
+  if (!from.has_spot()) return request;
+  const pb::RecordedSpot& spot = from.spot();
+  request.spot = {true, spot.allow(), spot.max_fraction(), spot.on_demand_floor()};
   return request;
 }
 

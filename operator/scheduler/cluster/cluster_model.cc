@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/core/notices.h"
+#include "operator/placement/cluster/spot_labels.h"
 #include "operator/placement/cluster/tree_amounts.h"
 
 namespace muster::control {
@@ -235,9 +236,11 @@ void ClusterModel::Build() {
   for (size_t i = 0; i < labelled.size(); ++i) {
     const std::string& name = labelled[i].name;
     const NodeRecord& record = *nodes_.at(name).record;
-    inventory.nodes.push_back({name, FreeOn(*snapshot_.FindNode(name)), IsOpen(record),
-                               std::move(topology.paths[i]), record.allocatable,
-                               GpuKindOf(*record.scheduling)});
+    const LabelMap& labels = record.scheduling->labels;
+    const bool spot = IsSpotNode(labels);
+    inventory.nodes.push_back(
+        {name, FreeOn(*snapshot_.FindNode(name)), IsOpen(record), std::move(topology.paths[i]),
+         record.allocatable, GpuKindOf(*record.scheduling), spot, spot ? SpotPoolOf(labels) : ""});
   }
   tree_.emplace(inventory);
   findings_ = std::move(topology.findings);

@@ -62,6 +62,31 @@ DomainReport Report(const ClusterModel& model, const TopologyTree& tree, int lev
   return report;
 }
 
+// Adds the sizes that would fit without single conditions.
+void AddRelaxations(TopologyTree& tree, const PartialGang& gang, GangReport& report) {
+  if (!gang.request.required_level.empty()) {
+    report.relaxations.push_back(
+        Without(tree, gang, "without topology.require",
+                [](GangRequest& request) { request.required_level.clear(); }));
+  }
+  if (!gang.request.slices.empty()) {
+    report.relaxations.push_back(Without(tree, gang, "without topology.slices",
+                                         [](GangRequest& request) { request.slices.clear(); }));
+  }
+  const bool both = report.relaxations.size() == 2;
+  if (both) {
+    report.relaxations.push_back(Without(tree, gang, "without both", [](GangRequest& request) {
+      request.required_level.clear();
+      request.slices.clear();
+    }));
+  }
+  const SpotBounds& spot = gang.request.spot;
+  if (spot.given && (spot.max_fraction < 1 || spot.on_demand_floor > 0)) {
+    report.relaxations.push_back(Without(tree, gang, "without bounds in spot",
+                                         [](GangRequest& request) { request.spot = {}; }));
+  }
+}
+
 }  // namespace
 
 GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRecord& pod) {
@@ -78,22 +103,7 @@ GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRec
     const GatedTree gated(tree, usable.get(), gang.request.per_worker);
     report.left_out = usable->left_out;
     report.fits = Fits(tree, gang);
-    if (!gang.request.required_level.empty()) {
-      report.relaxations.push_back(
-          Without(tree, gang, "without topology.require",
-                  [](GangRequest& request) { request.required_level.clear(); }));
-    }
-    if (!gang.request.slices.empty()) {
-      report.relaxations.push_back(Without(tree, gang, "without topology.slices",
-                                           [](GangRequest& request) { request.slices.clear(); }));
-    }
-    const bool both = report.relaxations.size() == 2;
-    if (both) {
-      report.relaxations.push_back(Without(tree, gang, "without both", [](GangRequest& request) {
-        request.required_level.clear();
-        request.slices.clear();
-      }));
-    }
+    AddRelaxations(tree, gang, report);
   }
   if (!report.left_out.empty()) {
     report.relaxations.push_back({"on any node that is ready", Fits(tree, gang)});

@@ -37,6 +37,7 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
   partial.request.min = std::clamp(spec.workers().min(), 1, partial.request.max);
   partial.request.required_level = spec.topology().require();
   partial.request.preferred_level = spec.topology().prefer();
+  partial.request.spot = SpotBoundsOf(spec);
   for (const v1alpha1::TopologySlice& slice : spec.topology().slices()) {
     partial.request.slices.push_back({slice.workers(), slice.level()});
   }
@@ -50,6 +51,17 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
   return partial;
 }
 
+SpotBounds SpotBoundsOf(const v1alpha1::TrainingJobSpec& spec) {
+  SpotBounds bounds;
+  if (!spec.has_spot()) return bounds;
+  const v1alpha1::SpotSpec& spot = spec.spot();
+  bounds.given = true;
+  bounds.allow = !spot.has_allow() || spot.allow();
+  if (spot.has_max_fraction()) bounds.max_fraction = spot.max_fraction();
+  bounds.on_demand_floor = spot.on_demand_floor();
+  return bounds;
+}
+
 std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod) {
   const PodConstraints& wants = pod.wants();
   const bool node_local = wants.claims.empty() && wants.spread.empty() && wants.affinity.empty() &&
@@ -60,6 +72,10 @@ std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod) {
       absl::StrCat(r.per_worker.gpus, " ", r.per_worker.cpu_millis, " ", r.per_worker.memory_bytes,
                    " ", r.min, "..", r.max, " ", r.required_level, " ", r.preferred_level);
   for (const Slice& slice : r.slices) absl::StrAppend(&shape, "\n", slice.size, " ", slice.level);
+  if (r.spot.given) {
+    absl::StrAppend(&shape, "\nspot ", r.spot.allow, " ", r.spot.max_fraction, " ",
+                    r.spot.on_demand_floor);
+  }
   absl::StrAppend(&shape, "\n", TemplateKey(pod));
   return shape;
 }
@@ -74,6 +90,7 @@ std::string FullSentence(const Unplaceable& no, const GangRequest& request,
   if (no.reason == UnplaceableReason::kTopology && !request.required_level.empty()) {
     helps.push_back("topology.prefer in place of require");
   }
+  if (no.reason == UnplaceableReason::kSpotLimit) helps.push_back("looser bounds in spot");
   if (!helps.empty()) absl::StrAppend(&sentence, "; fits now with ", absl::StrJoin(helps, " or "));
   if (!left_out.empty()) absl::StrAppend(&sentence, "; nodes left out: ", left_out);
   return sentence;

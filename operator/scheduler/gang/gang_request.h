@@ -20,6 +20,9 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
 // pod may go. `pod` is one of the gang's own.
 std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod);
 
+// Returns the bounds on spot nodes that a job states.
+SpotBounds SpotBoundsOf(const v1alpha1::TrainingJobSpec& spec);
+
 // Returns the refusal's sentence with what would help and which nodes were left out.
 std::string FullSentence(const Unplaceable& no, const GangRequest& request,
                          const std::string& left_out);

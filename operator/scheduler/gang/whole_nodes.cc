@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "operator/placement/cluster/spot_labels.h"
 #include "operator/placement/cluster/tree_amounts.h"
 #include "operator/placement/topology_labels.h"
 #include "operator/queue/feasibility_key.h"
@@ -121,8 +122,12 @@ void WholeNodes::Build() {
   Inventory inventory;
   inventory.levels = topology.levels;
   for (size_t i = 0; i < labelled.size(); ++i) {
-    const Resources all = AmountsOf(*nodes_.at(labelled[i].name).seen);
-    inventory.nodes.push_back({labelled[i].name, all, true, std::move(topology.paths[i]), all});
+    const SchedulingNode& seen = *nodes_.at(labelled[i].name).seen;
+    const Resources all = AmountsOf(seen);
+    NodeInventory node{labelled[i].name, all, true, std::move(topology.paths[i]), all, ""};
+    node.spot = IsSpotNode(seen.labels);
+    if (node.spot) node.spot_pool = SpotPoolOf(seen.labels);
+    inventory.nodes.push_back(std::move(node));
   }
   cluster_.emplace(std::move(inventory));
   states_.clear();

@@ -1,0 +1,61 @@
+// The part of the worker machine that deals with replicas: of others' copies, which this agent
+// keeps, and of its own ranks' copies, which another keeps.
+#include <algorithm>
+
+#include "agent/core/worker_machine.h"
+#include "base/byte_text.h"
+#include "proto/muster/v1alpha1/round_id.h"
+
+namespace muster::agent {
+namespace {
+
+// The part of the operator's patience with a prepared round that may be spent on fetching; the rest
+// is for the ranks to start.
+constexpr double kShareOfPrepare = 0.5;
+
+bool WantsReplicas(const v1alpha1::TrainingJobSpec& spec) {
+  return spec.has_trainer() && spec.checkpoint().has_memory() &&
+         spec.checkpoint().memory().replicas() > 0;
+}
+
+}  // namespace
+
+void WorkerMachine::ServeReplicas(const v1alpha1::TrainingJobSpec& spec) {
+  if (!WantsReplicas(spec)) return;
+  // Half of the memory is for this worker's own copies.
+  const int64_t room = ParseBytes(spec.checkpoint().memory().size()).value_or(0) / 2;
+  Do(agent::ServeReplicas{room});
+}
+
+void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
+  const bool first = early_spec_.has_value();
+  if (!first || fetching_ || prepare.fresh() || !WantsReplicas(round_spec_) ||
+      prepare.replicas_at().empty()) {
+    return;
+  }
+  fetching_ = true;
+  Do(agent::FetchReplicas{{prepare.replicas_at().begin(), prepare.replicas_at().end()},
+                          kShareOfPrepare * settings_->prepare_deadline});
+}
+
+void WorkerMachine::On(const ReplicasChanged& event) {
+  kept_ = event.kept;
+  ReportIfAttached(*kept_);
+}
+
+void WorkerMachine::On(const ReplicasFetched&) {
+  fetching_ = false;
+  if (phase_ != Phase::kPreparing || ready_.has_value()) return;
+  for (RankSlot& slot : slots_) {
+    if (slot.alive && slot.kill_reason == KillReason::kNone) SendPrepare(slot);
+  }
+}
+
+void WorkerMachine::OnReplicate(const v1alpha1::ReplicateCopies& replicate) {
+  if (!Same(replicate.round(), round_)) return;
+  std::optional<v1alpha1::ReplicaPeer> peer;
+  if (replicate.has_peer()) peer = replicate.peer();
+  Do(ReplicateTo{std::move(peer)});
+}
+
+}  // namespace muster::agent

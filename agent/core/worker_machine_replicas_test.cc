@@ -1,0 +1,135 @@
+#include <string>
+#include <vector>
+
+#include "agent/core/worker_machine_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using v1alpha1::OperatorMessage;
+using v1alpha1::ReplicaPeer;
+
+ReplicaPeer Peer(int worker) {
+  ReplicaPeer peer;
+  peer.set_worker(worker);
+  peer.set_endpoint("unix:/run/replicas.sock");
+  return peer;
+}
+
+v1alpha1::TrainingJobSpec SpecWith(int replicas) {
+  v1alpha1::TrainingJobSpec spec;
+  spec.mutable_trainer();
+  v1alpha1::MemoryCheckpointSpec& memory = *spec.mutable_checkpoint()->mutable_memory();
+  memory.set_every_steps(5);
+  memory.set_size("6Ki");
+  memory.set_replicas(replicas);
+  return spec;
+}
+
+World AttachedWorld(int replicas) {
+  World world;
+  world.welcome_spec = SpecWith(replicas);
+  world.Welcome(1);
+  return world;
+}
+
+bool WasPrepared(World& world, int rank) {
+  for (const v1alpha1::ToTrainer& told : world.TakeTold(rank)) {
+    if (told.has_prepare()) return true;
+  }
+  return false;
+}
+
+void Replicate(World& world, int64_t round, std::optional<ReplicaPeer> peer) {
+  OperatorMessage message;
+  *message.mutable_replicate()->mutable_round() = Round(1, round);
+  if (peer) *message.mutable_replicate()->mutable_peer() = *peer;
+  world.Say(message);
+}
+
+TEST(WorkerMachineReplicasTest, HalfOfTheMemoryIsForReplicasOfOthers) {
+  World world = AttachedWorld(1);
+  world.Prepare(1, 1);
+  EXPECT_THAT(world.replica_rooms(), Contains(3 << 10));
+  EXPECT_THAT(world.replica_rooms(), Each(3 << 10));
+}
+
+TEST(WorkerMachineReplicasTest, AJobWithoutReplicasServesAndFetchesNone) {
+  World world = AttachedWorld(0);
+  world.replicas_at = {Peer(0)};
+  world.Prepare(1, 1);
+  EXPECT_THAT(world.replica_rooms(), IsEmpty());
+  EXPECT_THAT(world.fetches(), IsEmpty());
+  EXPECT_TRUE(WasPrepared(world, 0));
+}
+
+TEST(WorkerMachineReplicasTest, RanksStartButAreAskedOnlyOnceTheirCopiesAreFetched) {
+  World world = AttachedWorld(1);
+  world.replicas_at = {Peer(0)};
+  world.Prepare(1, 1);
+  ASSERT_THAT(world.fetches(), SizeIs(1));
+  EXPECT_EQ(world.fetches()[0].sources[0].worker(), 0);
+  EXPECT_EQ(world.fetches()[0].within, absl::Seconds(30)) << "half of the time for Prepare";
+  EXPECT_TRUE(world.alive(0) && world.alive(1));
+  EXPECT_FALSE(WasPrepared(world, 0) || WasPrepared(world, 1));
+  world.Do(ReplicasFetched{});
+  EXPECT_TRUE(WasPrepared(world, 0) && WasPrepared(world, 1));
+}
+
+TEST(WorkerMachineReplicasTest, ANewerRoundAsksTheRanksOnceTheCopiesOfTheOlderAreFetched) {
+  World world = AttachedWorld(1);
+  world.replicas_at = {Peer(0)};
+  world.Prepare(1, 1);
+  world.Prepare(1, 2);
+  EXPECT_THAT(world.fetches(), SizeIs(1)) << "one fetch at a time";
+  EXPECT_FALSE(WasPrepared(world, 0));
+  world.Do(ReplicasFetched{});
+  EXPECT_TRUE(WasPrepared(world, 0));
+}
+
+TEST(WorkerMachineReplicasTest, RanksThatRanHaveCopiesOfTheirOwnAndFetchNothing) {
+  World world = AttachedWorld(1);
+  world.Run(1, 1);
+  world.replicas_at = {Peer(0)};
+  world.Prepare(1, 2);
+  EXPECT_THAT(world.fetches(), IsEmpty());
+}
+
+TEST(WorkerMachineReplicasTest, ThePeerOfTheNewestRoundCounts) {
+  World world = AttachedWorld(1);
+  world.Run(1, 2);
+  Replicate(world, 1, Peer(7));
+  EXPECT_THAT(world.replicated_to(), IsEmpty()) << "an order of an older round";
+  Replicate(world, 2, Peer(3));
+  Replicate(world, 2, std::nullopt);
+  ASSERT_THAT(world.replicated_to(), SizeIs(2));
+  EXPECT_EQ(world.replicated_to()[0]->worker(), 3);
+  EXPECT_FALSE(world.replicated_to()[1]);
+}
+
+TEST(WorkerMachineReplicasTest, EveryOperatorIsToldWhatIsKept) {
+  World world = AttachedWorld(1);
+  v1alpha1::ReplicasKept kept;
+  kept.set_endpoint("unix:/own.sock");
+  kept.add_workers(4);
+  world.TakeSaid();
+  world.Do(ReplicasChanged{kept});
+  std::vector<v1alpha1::AgentMessage> said = world.TakeSaid();
+  ASSERT_THAT(said, SizeIs(1));
+  EXPECT_EQ(said[0].replicas().endpoint(), "unix:/own.sock");
+  world.Do(StreamClosed{});
+  world.Welcome(2);
+  said = world.TakeSaid();
+  ASSERT_THAT(said, SizeIs(2)) << "hello, and what is kept";
+  EXPECT_THAT(said[1].replicas().workers(), ElementsAre(4));
+}
+
+}  // namespace
+}  // namespace muster::agent

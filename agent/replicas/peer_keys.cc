@@ -1,0 +1,116 @@
+#include "agent/replicas/peer_keys.h"
+
+#include <grpc/grpc_security.h>
+#include <grpc/grpc_security_constants.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/tls/worker_name.h"
+#include "base/tls/x509.h"
+#include "base/unix_socket.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int kPingMs = 5000;
+
+class PeerServerCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit PeerServerCredentials(const PeerKeyBox& keys) : keys_(keys) {
+    credentials_ = grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(
+            GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY,
+            &PeerServerCredentials::Fetch, this));
+  }
+  ~PeerServerCredentials() override { grpc_server_credentials_release(credentials_); }
+
+  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  // gRPC calls this at the start of each handshake, one at a time.
+  static grpc_ssl_certificate_config_reload_status Fetch(
+      void* self, grpc_ssl_server_certificate_config** config) {
+    auto& credentials = *static_cast<PeerServerCredentials*>(self);
+    const PeerKeyBox::Entry entry = credentials.keys_.Get();
+    if (entry.keys.empty()) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;
+    if (entry.generation == credentials.generation_) {
+      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    }
+    const grpc_ssl_pem_key_cert_pair pair = {entry.keys.key_pem.c_str(),
+                                             entry.keys.certificate_pem.c_str()};
+    *config = grpc_ssl_server_certificate_config_create(entry.keys.authority_pem.c_str(), &pair, 1);
+    credentials.generation_ = entry.generation;
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const PeerKeyBox& keys_;
+  grpc_server_credentials* credentials_;
+  int64_t generation_ = 0;  // of the keys that gRPC has; only Fetch touches it
+};
+
+std::vector<std::string> Values(const grpc::AuthContext& context, const char* name) {
+  std::vector<std::string> values;
+  for (const grpc::string_ref& value : context.FindPropertyValues(name)) {
+    values.emplace_back(value.data(), value.size());
+  }
+  return values;
+}
+
+}  // namespace
+
+void PeerKeyBox::Set(PeerKeys keys) {
+  MutexLock lock(mu_);
+  entry_ = {std::move(keys), entry_.generation + 1};
+}
+
+PeerKeyBox::Entry PeerKeyBox::Get() const {
+  MutexLock lock(mu_);
+  return entry_;
+}
+
+std::shared_ptr<grpc::ServerCredentials> MakePeerServerCredentials(const PeerKeyBox& keys) {
+  return std::make_shared<PeerServerCredentials>(keys);
+}
+
+std::shared_ptr<grpc::Channel> NewPeerChannel(const v1alpha1::ReplicaPeer& peer,
+                                              const std::string& job_uid, const PeerKeys& keys) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (IsUnixAddress(peer.endpoint())) {
+    return grpc::CreateCustomChannel(peer.endpoint(), grpc::InsecureChannelCredentials(),
+                                     arguments);
+  }
+  arguments.SetSslTargetNameOverride(WorkerServerName(job_uid, peer.worker()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingMs);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = keys.authority_pem;
+  tls.pem_private_key = keys.key_pem;
+  tls.pem_cert_chain = keys.certificate_pem;
+  return grpc::CreateCustomChannel(peer.endpoint(), grpc::SslCredentials(tls), arguments);
+}
+
+absl::Status CheckCaller(const grpc::AuthContext& context, const std::string& job_uid, int index) {
+  const std::vector<std::string> type = Values(context, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
+  if (type.size() != 1 || type[0] != GRPC_SSL_TRANSPORT_SECURITY_TYPE) return absl::OkStatus();
+  const std::vector<std::string> pem = Values(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  const auto certificate = ReadCertificate(pem.size() == 1 ? pem[0] : "");
+  const std::string wanted = WorkerServerName(job_uid, index);
+  if (certificate.ok() &&
+      std::count(certificate->dns_names.begin(), certificate->dns_names.end(), wanted) > 0) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat("the certificate is not that of worker ", index, " of this job"));
+}
+
+}  // namespace muster::agent

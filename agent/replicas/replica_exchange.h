@@ -1,0 +1,89 @@
+#ifndef MUSTER_AGENT_REPLICAS_REPLICA_EXCHANGE_H_
+#define MUSTER_AGENT_REPLICAS_REPLICA_EXCHANGE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agent/core/worker_event.h"
+#include "agent/replicas/peer_keys.h"
+#include "agent/replicas/replica_sender.h"
+#include "agent/replicas/replica_server.h"
+#include "agent/replicas/replica_store.h"
+#include "agent/replicas/wake_fd.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+
+namespace muster::agent {
+
+// All that one agent does about replicas: keeps those of another worker, has its own kept, and
+// fetches them in the place of a lost worker. Used by one thread, which it never blocks but at its
+// end; its own threads do the work.
+class ReplicaExchange {
+ public:
+  struct Options {
+    v1alpha1::WorkerId worker;
+    int ranks = 1;
+    std::string host;  // by which others reach it
+    // The folder of this agent's copies, which must exist, and is private to this user.
+    std::string folder;
+    // Serves on a socket in that folder, and otherwise on any port, with keys.
+    bool on_socket = false;
+  };
+
+  // All must outlive it.
+  ReplicaExchange(Options options, Files& files, const Clock& clock);
+  ~ReplicaExchange();
+
+  // Must be called before Serve() unless it serves on a socket, and again with each new
+  // certificate.
+  void SetKeys(PeerKeys keys) { keys_.Set(std::move(keys)); }
+  // Begins to serve and to watch the copies. `room` bounds what it keeps, in bytes. May be repeated
+  // with another room.
+  absl::Status Serve(int64_t room);
+  // As ReplicaSender::SetPeer; without effect before Serve().
+  void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
+  // Fetches from the first of `sources` that has any, and returns ReplicasFetched in Take(), at the
+  // latest after `within`. One fetch at a time.
+  void Fetch(std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within);
+
+  // Readable when Take() has something to return.
+  int poll_fd() const { return wake_.get(); }
+  // Returns ReplicasChanged and ReplicasFetched.
+  std::vector<Event> Take();
+
+ private:
+  void NoteChange();
+  void FetchFrom(const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
+  std::shared_ptr<grpc::Channel> Dial(const v1alpha1::ReplicaPeer& peer) const;
+
+  const Options options_;
+  Files& files_;
+  const Clock& clock_;
+  PeerKeyBox keys_;
+  const WakeFd wake_;
+  ReplicaStore store_;
+  std::string endpoint_;  // empty until it serves
+  std::unique_ptr<ReplicaServer> server_;
+  std::unique_ptr<ReplicaSender> sender_;
+  std::thread fetch_;
+
+  Mutex mu_;
+  bool changed_ MUSTER_GUARDED_BY(mu_) = false;
+  bool fetched_ MUSTER_GUARDED_BY(mu_) = false;
+  bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
+  grpc::ClientContext* fetching_ MUSTER_GUARDED_BY(mu_) = nullptr;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_REPLICAS_REPLICA_EXCHANGE_H_

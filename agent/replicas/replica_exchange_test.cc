@@ -1,0 +1,87 @@
+#include "agent/replicas/replica_exchange.h"
+
+#include <poll.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "agent/replicas/copy_fixture.h"
+#include "agent/replicas/exchange_fixture.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ReplicaExchangeTest, ALostWorkersSuccessorGetsItsCopiesFromItsKeeper) {
+  auto owner = std::make_unique<Agent>(1, 1);
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+  owner->Serve(1);
+  WriteCopy(FileSystem(), owner->Rank(), 10, "ten");
+  owner->exchange->SetPeer(peer);
+  EXPECT_THAT(keeper.Await<ReplicasChanged>().kept.workers(), ElementsAre(1));
+  owner.reset();
+  Agent successor(1, 2);
+  successor.Serve(1);
+  successor.exchange->Fetch({peer}, kPatience);
+  successor.Await<ReplicasFetched>();
+  ASSERT_THAT(Names(successor.Rank()), ElementsAre("step-000000010"));
+  EXPECT_EQ(StateIn(FileSystem(), successor.Rank() + "/step-000000010"), "ten");
+}
+
+TEST(ReplicaExchangeTest, EachCopyThatIsCompletedIsStreamed) {
+  Agent owner(1, 1);
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+  owner.Serve(1);
+  owner.exchange->SetPeer(peer);
+  for (const int64_t step : {10, 20, 30}) {
+    WriteCopy(FileSystem(), owner.Rank(), step, absl::StrCat("step ", step));
+    const std::string replica =
+        absl::StrCat(keeper.folder, "/replicas-1/rank-0/", CheckpointName(step));
+    const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
+    while (!Exists(FileSystem(), replica) && Clock::Real().Monotonic() < deadline) {
+      poll(nullptr, 0, 1);
+    }
+    ASSERT_EQ(StateIn(FileSystem(), replica), absl::StrCat("step ", step));
+  }
+}
+
+TEST(ReplicaExchangeTest, APeerThatIsGoneDelaysNobody) {
+  Agent owner(1, 1);
+  v1alpha1::ReplicaPeer peer;
+  {
+    Agent keeper(2, 1);
+    peer = keeper.Serve(2);
+  }
+  owner.Serve(1);
+  WriteCopy(FileSystem(), owner.Rank(), 10, "ten");
+  owner.exchange->SetPeer(peer);
+  // Another peer gets what the first one did not.
+  Agent other(3, 1);
+  owner.exchange->SetPeer(other.Serve(3));
+  EXPECT_THAT(other.Await<ReplicasChanged>().kept.workers(), ElementsAre(1));
+}
+
+TEST(ReplicaExchangeTest, AFetchThatFindsNothingEnds) {
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer empty = keeper.Serve(2);
+  v1alpha1::ReplicaPeer gone = empty;
+  gone.set_endpoint("unix:/nowhere/replicas.sock");
+  Agent successor(1, 2);
+  successor.Serve(1);
+  successor.exchange->Fetch({gone, empty}, kPatience);
+  successor.Await<ReplicasFetched>();
+  EXPECT_THAT(Names(successor.Rank()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,38 @@
+#ifndef MUSTER_AGENT_REPLICAS_REPLICA_PACE_H_
+#define MUSTER_AGENT_REPLICAS_REPLICA_PACE_H_
+
+#include <cstdint>
+#include <deque>
+
+#include "absl/time/time.h"
+
+namespace muster::agent {
+
+// The pace of a stream of replicas: slow enough to disturb the training beside it little, fast
+// enough to be of use. All workers must go on from one step, and keep the copies of the newest two:
+// so a copy must have arrived before the one after the next begins. The bytes are spread evenly
+// over half of the shortest of the last intervals between copies; before there is an interval they
+// go at once. Pure; times are monotonic.
+class ReplicaPace {
+ public:
+  // `ranks` copies are made at each time, and sent one after the other.
+  explicit ReplicaPace(int ranks) : ranks_(ranks) {}
+
+  // Tells that a rank has completed a copy.
+  void NoteCopy(int local_rank, absl::Time now);
+  // Returns the earliest time of the next part of a copy that was begun at `begun`, of which `sent`
+  // of `total` bytes have gone.
+  absl::Time NextPart(absl::Time begun, int64_t sent, int64_t total) const;
+  // Returns the time in which one copy must arrive: after that it is of no use.
+  absl::Duration Deadline() const;
+
+ private:
+  absl::Duration Interval() const;
+
+  const int ranks_;
+  std::deque<absl::Time> copies_;  // of rank 0, the newest last
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_REPLICAS_REPLICA_PACE_H_

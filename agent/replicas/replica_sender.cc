@@ -1,0 +1,183 @@
+#include "agent/replicas/replica_sender.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "agent/replicas/copy_parts.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "proto/muster/v1alpha1/replica.grpc.pb.h"
+
+namespace muster::agent {
+namespace {
+
+// After a stream that failed, the next one begins no earlier than this.
+constexpr absl::Duration kRetry = absl::Seconds(1);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReplicaSender>> ReplicaSender::Start(Options options, Files& files,
+                                                                    const Clock& clock, Dial dial) {
+  MUSTER_ASSIGN_OR_RETURN(CopiesWatch watch,
+                          CopiesWatch::Make(files, options.folder, options.ranks));
+  std::unique_ptr<ReplicaSender> sender(
+      new ReplicaSender(std::move(options), std::move(watch), files, clock, std::move(dial)));
+  if (sender->wake_.get() < 0) return absl::ErrnoToStatus(errno, "eventfd");
+  sender->thread_ = std::thread([raw = sender.get()] { raw->Run(); });
+  return sender;
+}
+
+ReplicaSender::ReplicaSender(Options options, CopiesWatch watch, Files& files, const Clock& clock,
+                             Dial dial)
+    : options_(std::move(options)),
+      files_(files),
+      clock_(clock),
+      dial_(std::move(dial)),
+      watch_(std::move(watch)),
+      pace_(options_.ranks) {}
+
+ReplicaSender::~ReplicaSender() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(mu_);
+    stopping_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  wake_.Wake();
+  thread_.join();
+}
+
+void ReplicaSender::SetPeer(std::optional<v1alpha1::ReplicaPeer> peer) {
+  {
+    MutexLock lock(mu_);
+    const bool same = peer.has_value() == next_peer_.has_value() &&
+                      (!peer || (peer->worker() == next_peer_->worker() &&
+                                 peer->endpoint() == next_peer_->endpoint()));
+    if (same) return;
+    next_peer_ = std::move(peer);
+    peer_changed_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  wake_.Wake();
+}
+
+void ReplicaSender::Run() {
+  while (true) {
+    // A wake-up may have ended a stream instead.
+    if (!Interrupted()) Wait(pending_.empty() || !peer_ ? absl::InfiniteFuture() : retry_at_);
+    {
+      MutexLock lock(mu_);
+      if (stopping_) return;
+    }
+    TakePeer();
+    TakeCopies();
+    SendPending();
+  }
+}
+
+void ReplicaSender::Wait(absl::Time deadline) {
+  pollfd fds[] = {{wake_.get(), POLLIN, 0}, {watch_.fd(), POLLIN, 0}};
+  int timeout = -1;
+  if (deadline != absl::InfiniteFuture()) {
+    const absl::Duration left = std::max(deadline - clock_.Monotonic(), absl::ZeroDuration());
+    timeout = static_cast<int>(absl::ToInt64Milliseconds(
+        std::min(absl::Ceil(left, absl::Milliseconds(1)), absl::Hours(1))));
+  }
+  poll(fds, 2, timeout);
+  wake_.Clear();
+}
+
+void ReplicaSender::TakeCopies() {
+  for (CompletedCopy& copy : watch_.Take()) {
+    pace_.NoteCopy(copy.local_rank, clock_.Monotonic());
+    pending_[copy.local_rank] = std::move(copy);
+  }
+}
+
+void ReplicaSender::TakePeer() {
+  MutexLock lock(mu_);
+  if (!std::exchange(peer_changed_, false)) return;
+  peer_ = next_peer_;
+  channel_ = nullptr;
+  retry_at_ = absl::InfinitePast();
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    if (auto copy = watch_.Newest(rank)) pending_[rank] = *std::move(copy);
+  }
+}
+
+bool ReplicaSender::Interrupted() {
+  MutexLock lock(mu_);
+  return stopping_ || peer_changed_;
+}
+
+void ReplicaSender::SendPending() {
+  while (peer_ && !pending_.empty() && clock_.Monotonic() >= retry_at_ && !Interrupted()) {
+    const CompletedCopy copy = pending_.begin()->second;
+    pending_.erase(pending_.begin());
+    const absl::Status sent = Send(copy);
+    TakeCopies();
+    // A copy that was replaced meanwhile is followed by its successor.
+    if (sent.ok() || absl::IsAborted(sent) || absl::IsNotFound(sent)) continue;
+    if (Interrupted()) return;
+    MUSTER_LOG_LIMITED(WARN, peer_->endpoint(), "no replica of the copies; training goes on",
+                       {"worker", peer_->worker()}, {"error", sent});
+    pending_.try_emplace(copy.local_rank, copy);
+    retry_at_ = clock_.Monotonic() + kRetry;
+    channel_ = nullptr;
+  }
+}
+
+absl::Status ReplicaSender::Send(const CompletedCopy& copy) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       absl::ToChronoMilliseconds(pace_.Deadline()));
+  {
+    MutexLock lock(mu_);
+    if (stopping_ || peer_changed_) return absl::AbortedError("the peer has changed");
+    context_ = &context;
+  }
+  const absl::Status sent = Stream(copy, context);
+  MutexLock lock(mu_);
+  context_ = nullptr;
+  return sent;
+}
+
+absl::Status ReplicaSender::Stream(const CompletedCopy& copy, grpc::ClientContext& context) {
+  if (channel_ == nullptr) channel_ = dial_(*peer_);
+  const auto stub = v1alpha1::Replicas::NewStub(channel_);
+  v1alpha1::ReplicaKept kept;
+  const auto writer = stub->Keep(&context, &kept);
+  const absl::Time begun = clock_.Monotonic();
+  int64_t total = 0;
+  int64_t sent_bytes = 0;
+  const absl::Status sent = SendCopy(files_, copy.path, options_.worker, copy.local_rank,
+                                     [&](const v1alpha1::ReplicaPart& part) -> absl::Status {
+                                       if (part.has_head()) total = part.head().bytes();
+                                       const absl::Time next =
+                                           pace_.NextPart(begun, sent_bytes, total);
+                                       while (clock_.Monotonic() < next && !Interrupted()) {
+                                         Wait(next);
+                                         TakeCopies();
+                                       }
+                                       if (Interrupted())
+                                         return absl::AbortedError("the peer has changed");
+                                       if (!writer->Write(part))
+                                         return absl::UnavailableError("the stream has ended");
+                                       sent_bytes += static_cast<int64_t>(part.data().size());
+                                       return absl::OkStatus();
+                                     });
+  if (!sent.ok() && !absl::IsUnavailable(sent)) context.TryCancel();
+  if (sent.ok()) writer->WritesDone();
+  const grpc::Status ended = writer->Finish();
+  // The peer's word says more than that the stream ended.
+  if (sent.ok() || absl::IsUnavailable(sent)) {
+    return absl::Status(static_cast<absl::StatusCode>(ended.error_code()), ended.error_message());
+  }
+  return sent;
+}
+
+}  // namespace muster::agent

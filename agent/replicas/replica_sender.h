@@ -1,0 +1,85 @@
+#ifndef MUSTER_AGENT_REPLICAS_REPLICA_SENDER_H_
+#define MUSTER_AGENT_REPLICAS_REPLICA_SENDER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agent/replicas/copies_watch.h"
+#include "agent/replicas/replica_pace.h"
+#include "agent/replicas/wake_fd.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/replica.pb.h"
+
+namespace muster::agent {
+
+// Streams each copy that the worker's ranks complete to the agent of another worker, the newest
+// first; copies that were replaced meanwhile are passed over. A thread of its own does it, so that
+// nobody waits for a slow or dead peer: then only the replica is older. Thread-safe.
+class ReplicaSender {
+ public:
+  using Dial = std::function<std::shared_ptr<grpc::Channel>(const v1alpha1::ReplicaPeer&)>;
+  struct Options {
+    v1alpha1::WorkerId worker;
+    int ranks = 1;
+    std::string folder;  // of the copies, below which each rank has one
+  };
+
+  // All must outlive it. Fails if the folder cannot be watched.
+  static absl::StatusOr<std::unique_ptr<ReplicaSender>> Start(Options options, Files& files,
+                                                              const Clock& clock, Dial dial);
+  // Cancels what is under way.
+  ~ReplicaSender();
+
+  // Streams to this peer from now on, beginning with the newest copies; nullopt: to nobody. Without
+  // effect if it does already.
+  void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
+
+ private:
+  ReplicaSender(Options options, CopiesWatch watch, Files& files, const Clock& clock, Dial dial);
+  void Run();
+  // Waits for a completed copy, another peer or the end, and at most until `deadline`.
+  void Wait(absl::Time deadline);
+  void TakeCopies();
+  void TakePeer();
+  bool Interrupted();
+  void SendPending();
+  absl::Status Send(const CompletedCopy& copy);
+  absl::Status Stream(const CompletedCopy& copy, grpc::ClientContext& context);
+
+  const Options options_;
+  Files& files_;
+  const Clock& clock_;
+  const Dial dial_;
+  const WakeFd wake_;
+
+  // Only the thread touches these.
+  CopiesWatch watch_;
+  ReplicaPace pace_;
+  std::map<int, CompletedCopy> pending_;  // by local rank: complete, and not sent yet
+  std::optional<v1alpha1::ReplicaPeer> peer_;
+  std::shared_ptr<grpc::Channel> channel_;
+  absl::Time retry_at_ = absl::InfinitePast();
+
+  Mutex mu_;
+  bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
+  bool peer_changed_ MUSTER_GUARDED_BY(mu_) = false;
+  std::optional<v1alpha1::ReplicaPeer> next_peer_ MUSTER_GUARDED_BY(mu_);
+  grpc::ClientContext* context_ MUSTER_GUARDED_BY(mu_) = nullptr;  // of the open stream
+  std::thread thread_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_REPLICAS_REPLICA_SENDER_H_

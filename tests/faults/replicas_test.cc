@@ -1,0 +1,115 @@
+// Takes away workers with all that they have in memory, as the loss of their node does, of jobs
+// whose copies have replicas at another worker: training goes on from those, to the weights of an
+// undisturbed run.
+
+#include <signal.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/copies_folders.h"
+#include "tests/faults/fault_job.h"
+#include "tests/faults/undivided_state.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Generous even for a busy machine: a wait that exceeds this has failed.
+constexpr absl::Duration kLong = absl::Minutes(5);
+constexpr int kEvery = 10;
+constexpr int kSteps = 160;
+
+DisturbedJobSpec Job(int save_every, const std::string& zero) {
+  return {.steps = kSteps,
+          .save_every = save_every,
+          .min_workers = 3,
+          .workers = 3,
+          .parallelism = absl::StrCat("{zero: ", zero, "}"),
+          .memory = "{everySteps: 10, replicas: 1, size: 512Mi}"};
+}
+
+Json ResumeOf(const LocalRun& run) {
+  const auto job = run.Job();
+  return job.ok() ? (*job)["status"].value("resume", Json::object()) : Json::object();
+}
+
+// Ends the agents with all of their ranks, and removes what they had in memory.
+void LoseNodesOf(const LocalRun& run, const std::vector<pid_t>& agents) {
+  const std::set<std::string> folders = CopiesFolders(agents);
+  ASSERT_EQ(folders.size(), agents.size()) << run.Output();
+  for (const pid_t agent : agents) {
+    // The ranks end with their agent, whose link they lose.
+    ASSERT_EQ(kill(agent, SIGKILL), 0);
+  }
+  for (const std::string& folder : folders) {
+    ASSERT_TRUE(RemoveAll(FileSystem(), folder).ok()) << folder;
+  }
+}
+
+std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
+                                         const DisturbedJobSpec& job) {
+  auto run = NewRun(name, job);
+  EXPECT_TRUE(run->Start().ok());
+  const absl::Status reached = run->WaitForStep(step, kLong);
+  EXPECT_TRUE(reached.ok()) << reached << run->Output();
+  return run;
+}
+
+// No checkpoint is saved before the last step, so that only the replica has the lost slice.
+TEST(ReplicasTest, AWorkerLostWithItsMemoryIsReplacedFromItsReplica) {
+  for (const char* zero : {"1", "3"}) {
+    const auto run =
+        StartUntilStep(45, absl::StrCat("lost-worker-", zero), Job(/*save_every=*/kSteps, zero));
+    const std::vector<pid_t> agents = run->Agents();
+    ASSERT_EQ(agents.size(), 3u) << run->Output();
+    const int64_t reported = run->last_step();
+    LoseNodesOf(*run, {agents[1]});
+    ExpectUndividedState(*run, kSteps);
+    const Json resume = ResumeOf(*run);
+    EXPECT_EQ(resume.value("source", ""), "Memory") << DumpJson(resume) << run->Output();
+    // One interval, and the steps in which the newest copy was made and streamed.
+    EXPECT_GE(resume.value("step", int64_t{0}), reported - 2 * kEvery) << DumpJson(resume);
+    EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
+  }
+}
+
+// After the first loss another worker has been sent the copies that were lost with it.
+TEST(ReplicasTest, WorkersLostOneAfterTheOtherAreEachReplacedFromTheirReplica) {
+  const auto run = StartUntilStep(45, "lost-in-turn", Job(/*save_every=*/kSteps, "1"));
+  for (const size_t victim : {0, 1}) {
+    const std::vector<pid_t> agents = run->Agents();
+    ASSERT_EQ(agents.size(), 3u) << run->Output();
+    const int64_t round = RoundOf(*run);
+    LoseNodesOf(*run, {agents[victim]});
+    const absl::Status reached = run->WaitForStep(run->last_step() + 30, kLong);
+    ASSERT_TRUE(reached.ok()) << reached << run->Output();
+    const Json resume = ResumeOf(*run);
+    EXPECT_EQ(resume.value("source", ""), "Memory") << DumpJson(resume) << run->Output();
+    EXPECT_GT(resume.value("round", int64_t{0}), round) << DumpJson(resume);
+  }
+  ExpectUndividedState(*run, kSteps);
+}
+
+TEST(ReplicasTest, AWorkerLostTogetherWithItsKeeperTakesTheJobBackToItsCheckpoint) {
+  const auto run = StartUntilStep(45, "lost-keeper", Job(/*save_every=*/20, "1"));
+  const std::vector<pid_t> agents = run->Agents();
+  ASSERT_EQ(agents.size(), 3u) << run->Output();
+  // With one survivor of three, one of the two that are lost was kept by the other.
+  LoseNodesOf(*run, {agents[0], agents[1]});
+  ExpectUndividedState(*run, kSteps);
+  EXPECT_EQ(ResumeOf(*run).value("source", ""), "Checkpoint") << run->Output();
+}
+
+}  // namespace
+}  // namespace muster::tests

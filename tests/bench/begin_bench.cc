@@ -63,8 +63,8 @@ Json BeginRounds(int zero, int64_t micro_batches_per_rank, bool unequal) {
   options.optimizer.make = &MakeAdamW;
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
   const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(shape)), options));
-  if (zero > 0) state->Divide({1, kShard});
-  state->InitializeFresh();
+  if (zero > 0) OkOrDie(state->Divide({1, kShard}));
+  OkOrDie(state->InitializeFresh());
   auto world = MakeLocalCommunicators({.size = kRanks});
   auto shard = MakeLocalCommunicators({.size = kShard});
   auto replicas = MakeLocalCommunicators({.size = kRanks / kShard});

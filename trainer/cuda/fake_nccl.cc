@@ -158,16 +158,15 @@ void CarryOut(const std::map<int, Part>& parts) {
   }
 }
 
-// Waits until `done`, or until the rank is aborted; meanwhile `lost` tells whether a peer that is
-// needed is gone.
+// Waits until `done`, and returns true, or until the rank is aborted: its memory may then be gone.
+// Meanwhile `lost` tells whether a peer that is needed is gone.
 bool WaitFor(Hub& hub, Place& place, const std::function<bool()>& done,
              const std::function<bool()>& lost) MUSTER_REQUIRES(hub.mu) {
-  while (!done()) {
-    if (place.aborted) return false;
+  while (!place.aborted && !done()) {
     if (lost()) place.error = ncclRemoteError;
     hub.changed.Wait(hub.mu);
   }
-  return true;
+  return !place.aborted;
 }
 
 void RunCollective(const std::shared_ptr<Place>& place, int64_t number, const Part& part) {
@@ -201,6 +200,7 @@ void RunMessages(const std::vector<Message>& messages) {
   Place& place = *messages[0].place;
   Hub& hub = *place.hub;
   MutexLock lock(hub.mu);
+  if (place.aborted) return;
   for (const Message& message : messages) {
     if (!message.sends) continue;
     Mailbox& box = hub.mail[{place.rank, message.peer}];

@@ -1,14 +1,15 @@
 #include "agent/replicas/peer_keys.h"
 
-#include <grpc/grpc_security.h>
 #include <grpc/grpc_security_constants.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/tls/reloading_credentials.h"
 #include "base/tls/worker_name.h"
 #include "base/tls/x509.h"
 #include "base/unix_socket.h"
@@ -17,44 +18,6 @@ namespace muster::agent {
 namespace {
 
 constexpr int kPingMs = 5000;
-
-class PeerServerCredentials final : public grpc::ServerCredentials {
- public:
-  explicit PeerServerCredentials(const PeerKeyBox& keys) : keys_(keys) {
-    credentials_ = grpc_ssl_server_credentials_create_with_options(
-        grpc_ssl_server_credentials_create_options_using_config_fetcher(
-            GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY,
-            &PeerServerCredentials::Fetch, this));
-  }
-  ~PeerServerCredentials() override { grpc_server_credentials_release(credentials_); }
-
-  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
-
- private:
-  int AddPortToServer(const std::string& address, grpc_server* server) override {
-    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
-  }
-
-  // gRPC calls this at the start of each handshake, one at a time.
-  static grpc_ssl_certificate_config_reload_status Fetch(
-      void* self, grpc_ssl_server_certificate_config** config) {
-    auto& credentials = *static_cast<PeerServerCredentials*>(self);
-    const PeerKeyBox::Entry entry = credentials.keys_.Get();
-    if (entry.keys.empty()) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;
-    if (entry.generation == credentials.generation_) {
-      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-    }
-    const grpc_ssl_pem_key_cert_pair pair = {entry.keys.key_pem.c_str(),
-                                             entry.keys.certificate_pem.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(entry.keys.authority_pem.c_str(), &pair, 1);
-    credentials.generation_ = entry.generation;
-    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
-  }
-
-  const PeerKeyBox& keys_;
-  grpc_server_credentials* credentials_;
-  int64_t generation_ = 0;  // of the keys that gRPC has; only Fetch touches it
-};
 
 std::vector<std::string> Values(const grpc::AuthContext& context, const char* name) {
   std::vector<std::string> values;
@@ -77,7 +40,14 @@ PeerKeyBox::Entry PeerKeyBox::Get() const {
 }
 
 std::shared_ptr<grpc::ServerCredentials> MakePeerServerCredentials(const PeerKeyBox& keys) {
-  return std::make_shared<PeerServerCredentials>(keys);
+  return ReloadingCredentials(ClientCertificate::kRequired, [&keys]() -> std::optional<ServerKeys> {
+    const PeerKeyBox::Entry entry = keys.Get();
+    if (entry.keys.empty()) return std::nullopt;
+    return ServerKeys{.key_pem = entry.keys.key_pem,
+                      .certificate_pem = entry.keys.certificate_pem,
+                      .authority_pem = entry.keys.authority_pem,
+                      .generation = entry.generation};
+  });
 }
 
 std::shared_ptr<grpc::Channel> NewPeerChannel(const v1alpha1::ReplicaPeer& peer,

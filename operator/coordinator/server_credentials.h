@@ -10,11 +10,9 @@
 
 namespace muster::control {
 
-// Returns TLS credentials that take the serving certificate of `identity` anew at each handshake,
-// so that it is renewed without touching open connections or the port. A client certificate is
-// requested and verified against the authority, but not required: see Coordinator.Identify. gRPC's
-// own reloading credentials need files; here keys stay in memory. The result and `identity` must
-// outlive the server: the server's builder does not keep them.
+// Returns TLS credentials that take the serving certificate of `identity` anew at each handshake. A
+// client's certificate is requested and verified against the authority, but not required: see
+// Coordinator.Identify. The result and `identity` must outlive the server.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(CoordinatorIdentity& identity);
 
 // While one of these lives, gRPC's error lines of this process go to muster's log, and failed

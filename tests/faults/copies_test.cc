@@ -44,16 +44,8 @@ Json ResumeOf(const LocalRun& run) {
   return job.ok() ? (*job)["status"].value("resume", Json::object()) : Json::object();
 }
 
-std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name) {
-  auto run = NewRun(name, kJob);
-  EXPECT_TRUE(run->Start().ok());
-  const absl::Status reached = run->WaitForStep(step, kLong);
-  EXPECT_TRUE(reached.ok()) << reached << run->Output();
-  return run;
-}
-
 TEST(CopiesTest, AJobWhoseRanksAllDieGoesOnFromItsCopies) {
-  const auto run = StartUntilStep(28, "all-ranks");
+  const auto run = StartUntilStep(28, "all-ranks", kJob);
   const std::set<std::string> folders = CopiesFolders(run->Agents());
   const std::vector<pid_t> trainers = run->Trainers();
   ASSERT_EQ(trainers.size(), 2u) << run->Output();
@@ -91,7 +83,7 @@ TEST(CopiesTest, RanksThatDieAtAnyMomentLeaveACopyToGoOnFrom) {
 
 // A killed agent leaves its copies; the next agent of the machine removes them.
 TEST(CopiesTest, CopiesOfAKilledAgentAreRemovedByTheNext) {
-  const auto run = StartUntilStep(28, "killed-agent");
+  const auto run = StartUntilStep(28, "killed-agent", kJob);
   const std::set<std::string> folders = CopiesFolders(run->Agents());
   EXPECT_EQ(folders.size(), 2u);
   const std::vector<pid_t> agents = run->Agents();

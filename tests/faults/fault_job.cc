@@ -82,6 +82,15 @@ std::unique_ptr<LocalRun> NewRun(const std::string& name, const DisturbedJobSpec
   return std::make_unique<LocalRun>(folder, "faults", ManifestOf(job));
 }
 
+std::unique_ptr<LocalRun> StartUntilStep(int64_t step, const std::string& name,
+                                         const DisturbedJobSpec& job) {
+  auto run = NewRun(name, job);
+  EXPECT_TRUE(run->Start().ok());
+  const absl::Status reached = run->WaitForStep(step, kLong);
+  EXPECT_TRUE(reached.ok()) << reached << run->Output();
+  return run;
+}
+
 Tensors FinalTensors(LocalRun& run, const std::string& checkpoints) {
   const auto end = run.WaitForEnd(kLong);
   EXPECT_TRUE(end.ok()) << end.status();

@@ -37,6 +37,9 @@ using Tensors = std::vector<std::pair<std::string, std::string>>;
 // Returns a run of the job in a fresh folder, not yet started.
 std::unique_ptr<LocalRun> NewRun(const std::string& name, const DisturbedJobSpec& job = {});
 std::string ManifestOf(const DisturbedJobSpec& job);
+// Starts such a run, and waits until it has reported `step`.
+std::unique_ptr<LocalRun> StartUntilStep(int64_t step, const std::string& name,
+                                         const DisturbedJobSpec& job);
 // Waits until the run has succeeded and returns the tensors of its last checkpoint. An empty
 // `checkpoints` stands for the run's own folder.
 Tensors FinalTensors(LocalRun& run, const std::string& checkpoints = "");

@@ -57,15 +57,6 @@ void LoseNodesOf(const LocalRun& run, const std::vector<pid_t>& agents) {
   }
 }
 
-std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
-                                         const DisturbedJobSpec& job) {
-  auto run = NewRun(name, job);
-  EXPECT_TRUE(run->Start().ok());
-  const absl::Status reached = run->WaitForStep(step, kLong);
-  EXPECT_TRUE(reached.ok()) << reached << run->Output();
-  return run;
-}
-
 // No checkpoint is saved before the last step, so that only the replica has the lost slice.
 TEST(ReplicasTest, AWorkerLostWithItsMemoryIsReplacedFromItsReplica) {
   for (const char* zero : {"1", "3"}) {

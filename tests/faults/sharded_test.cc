@@ -28,15 +28,6 @@ using ::testing::Not;
 constexpr absl::Duration kLong = absl::Minutes(5);
 constexpr int kSteps = 120;
 
-std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
-                                         const DisturbedJobSpec& job) {
-  auto run = NewRun(name, job);
-  EXPECT_TRUE(run->Start().ok());
-  const absl::Status reached = run->WaitForStep(step, kLong);
-  EXPECT_TRUE(reached.ok()) << reached << run->Output();
-  return run;
-}
-
 // With zero: 3 the checkpoint has the weights in parts.
 TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid) {
   for (const char* zero : {"1", "3"}) {

@@ -29,15 +29,6 @@ constexpr int kLookMillis = 10;
 // undisturbed run.
 constexpr int kLongSteps = 300;
 
-std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
-                                         const DisturbedJobSpec& job) {
-  auto run = NewRun(name, job);
-  EXPECT_TRUE(run->Start().ok());
-  const absl::Status reached = run->WaitForStep(step, kLong);
-  EXPECT_TRUE(reached.ok()) << reached;
-  return run;
-}
-
 // Waits for an agent that is not in `known`: the operator has replaced one of those.
 bool WaitForAnotherAgent(const LocalRun& run, const std::vector<pid_t>& known) {
   const absl::Time deadline = Clock::Real().Monotonic() + kLong;

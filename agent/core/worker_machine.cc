@@ -124,6 +124,7 @@ void WorkerMachine::StartEarly() {
   const bool first = phase_ == Phase::kWaiting && round_.round() == 0 && !early_spec_.has_value();
   if (!first || !runs_trainer()) return;
   round_spec_ = settings_->spec;
+  round_spec_.clear_template_();  // a round's spec has none
   early_spec_ = round_spec_.SerializeAsString();
   // The first round of a job is expected to have all workers, in the order of their indices.
   first_rank_ = config_.worker.index() * config_.ranks;

@@ -62,6 +62,20 @@ TEST(WorkerMachineEarlyTest, RanksThatWereStartedWithAnotherSpecAreReplaced) {
   EXPECT_TRUE(world.TakeSaid().back().has_ready());
 }
 
+// The spec in Welcome has the job's template, and that of a round has none.
+TEST(WorkerMachineEarlyTest, RanksOfAJobWithATemplateAreNotReplacedByTheirFirstRound) {
+  World world;
+  world.welcome_spec.emplace().mutable_trainer();
+  world.welcome_spec->mutable_template_()->set_raw("{}");
+  world.Welcome(1);
+  v1alpha1::TrainingJobSpec of_round = world.spec();
+  of_round.clear_template_();
+  world.Edit(of_round, "first");
+  world.Prepare(1, 1);
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  EXPECT_EQ(world.generation(0), 1);
+}
+
 TEST(WorkerMachineEarlyTest, RanksThatHoldNoStateNeedNotBeReplacedForAFreshRound) {
   World world;
   world.Welcome(1);

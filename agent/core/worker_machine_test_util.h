@@ -185,6 +185,8 @@ class World {
     spec_ = spec;
     trajectory_ = trajectory;
   }
+  // The spec of the last Welcome, or of the rounds after an edit.
+  const v1alpha1::TrainingJobSpec& spec() const { return spec_; }
   absl::Time& now() { return now_; }
   // The spec in Welcome, before policies and deadlines are added; absent: a trainer, if any.
   std::optional<v1alpha1::TrainingJobSpec> welcome_spec;

@@ -1,15 +1,13 @@
 #include "agent/replicas/peer_keys.h"
 
-#include <grpc/grpc_security_constants.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/tls/reloading_credentials.h"
+#include "base/rpc/peer_certificate.h"
+#include "base/rpc/reloading_credentials.h"
 #include "base/tls/worker_name.h"
 #include "base/tls/x509.h"
 #include "base/unix_socket.h"
@@ -18,14 +16,6 @@ namespace muster::agent {
 namespace {
 
 constexpr int kPingMs = 5000;
-
-std::vector<std::string> Values(const grpc::AuthContext& context, const char* name) {
-  std::vector<std::string> values;
-  for (const grpc::string_ref& value : context.FindPropertyValues(name)) {
-    values.emplace_back(value.data(), value.size());
-  }
-  return values;
-}
 
 }  // namespace
 
@@ -70,10 +60,8 @@ std::shared_ptr<grpc::Channel> NewPeerChannel(const v1alpha1::ReplicaPeer& peer,
 }
 
 absl::Status CheckCaller(const grpc::AuthContext& context, const std::string& job_uid, int index) {
-  const std::vector<std::string> type = Values(context, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
-  if (type.size() != 1 || type[0] != GRPC_SSL_TRANSPORT_SECURITY_TYPE) return absl::OkStatus();
-  const std::vector<std::string> pem = Values(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  const auto certificate = ReadCertificate(pem.size() == 1 ? pem[0] : "");
+  if (!IsEncrypted(context)) return absl::OkStatus();
+  const auto certificate = ReadCertificate(PeerCertificate(context).value_or(""));
   const std::string wanted = WorkerServerName(job_uid, index);
   if (certificate.ok() &&
       std::count(certificate->dns_names.begin(), certificate->dns_names.end(), wanted) > 0) {

@@ -1,8 +1,9 @@
 #include "agent/replicas/replica_fetch.h"
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "agent/core/copies_layout.h"
 #include "agent/replicas/copy_parts.h"
+#include "base/rpc/grpc_status.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/replica.grpc.pb.h"
 
@@ -24,9 +25,8 @@ absl::Status ReceiveAll(grpc::ClientReader<ReplicaPart>& reader, const v1alpha1:
         return absl::InvalidArgumentError("replica: no head of a copy of one of the ranks");
       }
       bytes = part.head().bytes();
-      MUSTER_ASSIGN_OR_RETURN(receiver,
-                              CopyReceiver::Begin(files, worker.job_uid(), part.head(),
-                                                  JoinPath(folder, absl::StrCat("rank-", rank))));
+      MUSTER_ASSIGN_OR_RETURN(receiver, CopyReceiver::Begin(files, worker.job_uid(), part.head(),
+                                                            CopiesOfRank(folder, rank)));
       continue;
     }
     MUSTER_RETURN_IF_ERROR(receiver->Take(part));
@@ -51,10 +51,7 @@ FetchedCopies FetchCopies(const std::shared_ptr<grpc::Channel>& channel,
   fetched.status = ReceiveAll(*reader, worker, ranks, folder, files, fetched);
   if (!fetched.status.ok()) context.TryCancel();
   const grpc::Status ended = reader->Finish();
-  if (fetched.status.ok() && !ended.ok()) {
-    fetched.status =
-        absl::Status(static_cast<absl::StatusCode>(ended.error_code()), ended.error_message());
-  }
+  if (fetched.status.ok()) fetched.status = ToAbsl(ended);
   return fetched;
 }
 

@@ -8,15 +8,9 @@
 #include "agent/replicas/copy_parts.h"
 #include "agent/replicas/peer_keys.h"
 #include "base/logging.h"
+#include "base/rpc/grpc_status.h"
 
 namespace muster::agent {
-namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
-
-}  // namespace
 
 class ReplicaServer::Service final : public v1alpha1::Replicas::Service {
  public:

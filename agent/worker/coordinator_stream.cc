@@ -5,16 +5,9 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "base/logging.h"
+#include "base/rpc/grpc_status.h"
 
 namespace muster::agent {
-namespace {
-
-absl::Status ToAbsl(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
-}  // namespace
-
 CoordinatorStream::CoordinatorStream(std::shared_ptr<CoordinatorMailbox> mailbox,
                                      std::shared_ptr<grpc::Channel> channel,
                                      const std::string& address)

@@ -5,14 +5,24 @@
 #include "base/tls/worker_name.h"
 
 namespace muster::control {
+namespace {
+
+CertificateProfile Profile(CertificateProfile::Use use, const std::string& name, absl::Time now,
+                           absl::Duration lifetime) {
+  CertificateProfile profile;
+  profile.use = use;
+  profile.common_name = name;
+  profile.not_before = now - CertificateAuthority::kSkew;
+  profile.not_after = now + lifetime;
+  return profile;
+}
+
+}  // namespace
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Make(absl::Time now) {
   MUSTER_ASSIGN_OR_RETURN(const PrivateKey key, PrivateKey::Generate());
-  CertificateProfile profile;
-  profile.use = CertificateProfile::Use::kAuthority;
-  profile.common_name = "muster coordinator authority";
-  profile.not_before = now - kSkew;
-  profile.not_after = now + kLifetime;
+  const CertificateProfile profile =
+      Profile(CertificateProfile::Use::kAuthority, "muster coordinator authority", now, kLifetime);
   MUSTER_ASSIGN_OR_RETURN(const std::string certificate, SelfSign(key, profile));
   return FromPem(certificate, key.ToPem());
 }
@@ -33,12 +43,9 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromPem(const std::st
 absl::StatusOr<IssuedKey> CertificateAuthority::IssueServer(absl::Time now,
                                                             absl::Duration lifetime) const {
   MUSTER_ASSIGN_OR_RETURN(const PrivateKey key, PrivateKey::Generate());
-  CertificateProfile profile;
-  profile.use = CertificateProfile::Use::kServer;
-  profile.common_name = kCoordinatorServerName;
+  CertificateProfile profile =
+      Profile(CertificateProfile::Use::kServer, kCoordinatorServerName, now, lifetime);
   profile.dns_names = {kCoordinatorServerName};
-  profile.not_before = now - kSkew;
-  profile.not_after = now + lifetime;
   IssuedKey issued{.key_pem = key.ToPem(), .not_after = profile.not_after};
   MUSTER_ASSIGN_OR_RETURN(issued.certificate_pem, SignKey(issuer_, key, profile));
   return issued;
@@ -48,25 +55,20 @@ absl::StatusOr<std::string> CertificateAuthority::SignWorker(const PeerIdentity&
                                                              std::string_view request,
                                                              absl::Time now,
                                                              absl::Duration lifetime) const {
-  CertificateProfile profile;
-  profile.use = CertificateProfile::Use::kPeer;  // agents of a job's workers serve each other
-  profile.common_name = "muster worker";
+  // Agents of a job's workers serve each other.
+  CertificateProfile profile =
+      Profile(CertificateProfile::Use::kPeer, "muster worker", now, lifetime);
   profile.dns_names = {WorkerServerName(identity.job_uid, identity.index)};
   profile.uris = {ToUri(identity)};
-  profile.not_before = now - kSkew;
-  profile.not_after = now + lifetime;
   return SignRequest(issuer_, request, profile);
 }
 
 absl::StatusOr<std::string> CertificateAuthority::SignNode(const NodeIdentity& identity,
                                                            std::string_view request, absl::Time now,
                                                            absl::Duration lifetime) const {
-  CertificateProfile profile;
-  profile.use = CertificateProfile::Use::kClient;
-  profile.common_name = "muster node agent";
+  CertificateProfile profile =
+      Profile(CertificateProfile::Use::kClient, "muster node agent", now, lifetime);
   profile.uris = {ToUri(identity)};
-  profile.not_before = now - kSkew;
-  profile.not_after = now + lifetime;
   return SignRequest(issuer_, request, profile);
 }
 

@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/rpc/grpc_status.h"
+#include "base/rpc/peer_certificate.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/peer_auth.h"
 #include "operator/coordinator/refusals.h"
@@ -17,11 +19,6 @@ namespace muster::control {
 namespace {
 
 using v1alpha1::AgentMessage;
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
-                      std::string(status.message()));
-}
 
 // Shares the message's bytes, which live until gRPC has written them.
 grpc::ByteBuffer ToBuffer(EncodedMessage message) {

@@ -1,25 +1,16 @@
 #include "operator/coordinator/peer_auth.h"
 
-#include <grpc/grpc_security_constants.h>
-
+#include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/rpc/peer_certificate.h"
 #include "base/tls/x509.h"
 #include "operator/coordinator/refusals.h"
 
 namespace muster::control {
 namespace {
-
-std::vector<std::string> Values(const grpc::AuthContext& context, const char* name) {
-  std::vector<std::string> values;
-  for (const grpc::string_ref& value : context.FindPropertyValues(name)) {
-    values.emplace_back(value.data(), value.size());
-  }
-  return values;
-}
 
 absl::Status NoPeer(Refusal reason, const std::string& message) {
   return Refused(reason, absl::StatusCode::kUnauthenticated, message);
@@ -32,18 +23,13 @@ absl::Status NotYours(Refusal reason, const PeerIdentity& proven, const std::str
 
 }  // namespace
 
-bool IsEncrypted(const grpc::AuthContext& context) {
-  const std::vector<std::string> type = Values(context, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
-  return type.size() == 1 && type[0] == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
-}
-
 absl::StatusOr<CertifiedPeer> ReadPeer(const grpc::AuthContext& context) {
-  const std::vector<std::string> pem = Values(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (pem.size() != 1) {
+  const std::optional<std::string> pem = PeerCertificate(context);
+  if (!pem) {
     return NoPeer(Refusal::kNoCertificate,
                   "a client certificate is needed here: get one with Identify first");
   }
-  const absl::StatusOr<CertificateInfo> certificate = ReadCertificate(pem[0]);
+  const absl::StatusOr<CertificateInfo> certificate = ReadCertificate(*pem);
   if (!certificate.ok() || certificate->uris.size() != 1) {
     return NoPeer(Refusal::kBadCertificate, "the client certificate must name one worker");
   }

@@ -25,8 +25,6 @@ struct CertifiedPeer {
   absl::Time not_after;  // wall
 };
 
-// Returns false for a unix socket, whose mode keeps everybody else out.
-bool IsEncrypted(const grpc::AuthContext& context);
 // Refusals: kNoCertificate, kBadCertificate.
 absl::StatusOr<CertifiedPeer> ReadPeer(const grpc::AuthContext& context);
 // Refusals: kOtherJob, kOtherWorker, kOtherIncarnation, kOtherPod.

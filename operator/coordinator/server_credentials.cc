@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "base/logging.h"
 #include "base/mutex.h"
-#include "base/tls/reloading_credentials.h"
+#include "base/rpc/reloading_credentials.h"
 
 namespace muster::control {
 namespace {

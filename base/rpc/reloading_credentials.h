@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_TLS_RELOADING_CREDENTIALS_H_
-#define MUSTER_BASE_TLS_RELOADING_CREDENTIALS_H_
+#ifndef MUSTER_BASE_RPC_RELOADING_CREDENTIALS_H_
+#define MUSTER_BASE_RPC_RELOADING_CREDENTIALS_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -33,4 +33,4 @@ std::shared_ptr<grpc::ServerCredentials> ReloadingCredentials(
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_TLS_RELOADING_CREDENTIALS_H_
+#endif  // MUSTER_BASE_RPC_RELOADING_CREDENTIALS_H_

@@ -1,4 +1,4 @@
-#include "base/tls/reloading_credentials.h"
+#include "base/rpc/reloading_credentials.h"
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "base/wake_fd.h"
 
 namespace muster::agent {
 namespace {
@@ -74,12 +74,13 @@ std::string RespondTo(absl::string_view head, const std::function<std::string()>
 // The thread and its connections.
 class MetricsServer::Loop {
  public:
-  Loop(int listener, int wake, std::function<std::string()> page)
-      : listener_(listener), wake_(wake), page_(std::move(page)), thread_([this] { Run(); }) {}
+  Loop(UniqueFd listener, WakeFd wake, std::function<std::string()> page)
+      : listener_(std::move(listener)),
+        wake_(std::move(wake)),
+        page_(std::move(page)),
+        thread_([this] { Run(); }) {}
   ~Loop() {
-    const uint64_t one = 1;
-    while (::write(wake_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
+    wake_.Wake();
     thread_.join();
   }
 
@@ -100,7 +101,7 @@ class MetricsServer::Loop {
   bool Write(Connection& connection);
 
   const UniqueFd listener_;
-  const UniqueFd wake_;
+  const WakeFd wake_;
   const std::function<std::string()> page_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::thread thread_;  // last, so that it begins when all else is there
@@ -176,7 +177,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   socklen_t size = sizeof(*parsed);
   const int on = 1;
   UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
+  WakeFd wake;
   if (listener.get() < 0 || wake.get() < 0 ||
       ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       ::bind(listener.get(), where, size) != 0 || ::listen(listener.get(), kBacklog) != 0 ||
@@ -186,7 +187,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   }
   std::string actual =
       absl::StrCat(address.substr(0, address.rfind(':')), ":", ntohs(parsed->sin_port));
-  auto loop = std::make_unique<Loop>(listener.Release(), wake.Release(), std::move(page));
+  auto loop = std::make_unique<Loop>(std::move(listener), std::move(wake), std::move(page));
   return std::unique_ptr<MetricsServer>(new MetricsServer(std::move(loop), std::move(actual)));
 }
 

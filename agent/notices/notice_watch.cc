@@ -1,20 +1,11 @@
 #include "agent/notices/notice_watch.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdint>
 #include <utility>
 
 namespace muster::agent {
 
 NoticeWatch::NoticeWatch(Find find, absl::Duration period, const Clock& clock)
-    : find_(std::move(find)),
-      period_(period),
-      clock_(clock),
-      changed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      thread_([this] { Run(); }) {}
+    : find_(std::move(find)), period_(period), clock_(clock), thread_([this] { Run(); }) {}
 
 NoticeWatch::~NoticeWatch() {
   {
@@ -27,9 +18,7 @@ NoticeWatch::~NoticeWatch() {
 
 NoticeNews NoticeWatch::Take() {
   MutexLock lock(mu_);
-  uint64_t count = 0;
-  while (::read(changed_.get(), &count, sizeof(count)) < 0 && errno == EINTR) {
-  }
+  changed_.Clear();
   return news_;
 }
 
@@ -55,9 +44,7 @@ void NoticeWatch::Run() {
     MutexLock lock(mu_);
     if (found != known) {
       news_ = known = std::move(found);
-      const uint64_t one = 1;
-      while (::write(changed_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-      }
+      changed_.Wake();
     }
     const absl::Time until = Clock::Boot().Monotonic() + (source == nullptr ? kFindAgain : period_);
     while (!ended_ && Clock::Boot().Monotonic() < until) {

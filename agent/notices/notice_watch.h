@@ -13,7 +13,7 @@
 #include "agent/notices/notice_source.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
+#include "base/wake_fd.h"
 
 namespace muster::agent {
 
@@ -52,7 +52,7 @@ class NoticeWatch {
   const Find find_;
   const absl::Duration period_;
   const Clock& clock_;
-  const UniqueFd changed_;
+  const WakeFd changed_;
   Mutex mu_;
   CondVar wake_;
   bool ended_ MUSTER_GUARDED_BY(mu_) = false;

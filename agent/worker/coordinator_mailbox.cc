@@ -1,22 +1,10 @@
 #include "agent/worker/coordinator_mailbox.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cstdint>
 #include <utility>
 
 #include "absl/time/clock.h"
 
 namespace muster::agent {
-
-CoordinatorMailbox::CoordinatorMailbox() : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-CoordinatorMailbox::~CoordinatorMailbox() { close(event_fd_); }
-
-void CoordinatorMailbox::Wake() {
-  const uint64_t one = 1;
-  if (write(event_fd_, &one, sizeof(one)) < 0) return;  // the reader wakes anyway
-}
 
 void CoordinatorMailbox::SetCurrent(const void* stream) {
   MutexLock lock(mu_);
@@ -32,7 +20,7 @@ void CoordinatorMailbox::Put(const void* stream, v1alpha1::OperatorMessage messa
   MutexLock lock(mu_);
   if (stream != current_) return;
   news_.push_back(std::move(message));
-  Wake();
+  wake_.Wake();
 }
 
 void CoordinatorMailbox::End(const void* stream, absl::Status why) {
@@ -40,13 +28,13 @@ void CoordinatorMailbox::End(const void* stream, absl::Status why) {
   if (stream != current_) return;
   current_ = nullptr;
   news_.push_back(StreamEnded{std::move(why)});
-  Wake();
+  wake_.Wake();
 }
 
 void CoordinatorMailbox::Answer(Identified answer) {
   MutexLock lock(mu_);
   news_.push_back(std::move(answer));
-  Wake();
+  wake_.Wake();
 }
 
 void CoordinatorMailbox::Bury(std::shared_ptr<void> call) {
@@ -57,9 +45,7 @@ void CoordinatorMailbox::Bury(std::shared_ptr<void> call) {
 }
 
 std::deque<CoordinatorMailbox::News> CoordinatorMailbox::Take() {
-  uint64_t ignored;
-  while (read(event_fd_, &ignored, sizeof(ignored)) > 0) {
-  }
+  wake_.Clear();
   MutexLock lock(mu_);
   return std::exchange(news_, {});
 }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "base/wake_fd.h"
 #include "proto/muster/v1alpha1/coordinator.pb.h"
 
 namespace muster::agent {
@@ -22,9 +23,6 @@ class CoordinatorMailbox {
   };
   using Identified = absl::StatusOr<v1alpha1::IdentifyResponse>;
   using News = std::variant<v1alpha1::OperatorMessage, StreamEnded, Identified>;
-
-  CoordinatorMailbox();
-  ~CoordinatorMailbox();
 
   // Sets the one stream whose messages are accepted; null for none. CallStarted counts every stream
   // and call until it is buried.
@@ -44,12 +42,10 @@ class CoordinatorMailbox {
   void DestroyFinishedCalls();
   void WaitForCalls(absl::Time deadline);
   // Readable when Take has something to return.
-  int fd() const { return event_fd_; }
+  int fd() const { return wake_.get(); }
 
  private:
-  void Wake();
-
-  const int event_fd_;
+  const WakeFd wake_;
   Mutex mu_;
   CondVar buried_;
   const void* current_ MUSTER_GUARDED_BY(mu_) = nullptr;

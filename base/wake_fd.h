@@ -1,5 +1,5 @@
-#ifndef MUSTER_AGENT_REPLICAS_WAKE_FD_H_
-#define MUSTER_AGENT_REPLICAS_WAKE_FD_H_
+#ifndef MUSTER_BASE_WAKE_FD_H_
+#define MUSTER_BASE_WAKE_FD_H_
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "base/unique_fd.h"
 
-namespace muster::agent {
+namespace muster {
 
 // A descriptor by which one thread ends the poll() of another (eventfd). Thread-safe.
 class WakeFd {
@@ -27,9 +27,9 @@ class WakeFd {
   }
 
  private:
-  const UniqueFd fd_;
+  UniqueFd fd_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster
 
-#endif  // MUSTER_AGENT_REPLICAS_WAKE_FD_H_
+#endif  // MUSTER_BASE_WAKE_FD_H_

@@ -14,11 +14,9 @@
 #include "operator/core/round_transition.h"
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
-#include "operator/cost/node_rates.h"
 #include "operator/kube/object_meta.h"
-#include "operator/placement/cluster/gpu_faults.h"
 #include "operator/reconcile/alerts_by_receiver.h"
-#include "operator/reconcile/node_domains.h"
+#include "operator/reconcile/node_facts.h"
 #include "operator/reconcile/read_your_writes.h"
 
 namespace muster::control {
@@ -151,50 +149,6 @@ ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job, cons
   return ReconcileResult{kAtOnce, reason};
 }
 
-void Controller::NoteRates(const PodRecord& record, const NodeRecord& node, PodView& pod) const {
-  static const auto& none = *new PriceTable();
-  const std::optional<double> gpu_watts =
-      deps_.power == nullptr ? std::nullopt : deps_.power->GpuWatts(node.name);
-  pod.rates = RatesOnNode(record.scheduling->holds, *node.scheduling,
-                          deps_.prices == nullptr ? none : *deps_.prices, gpu_watts);
-  const std::string fault = PriceLabelFault(*node.scheduling);
-  if (fault.empty()) return;
-  MUSTER_LOG_LIMITED(WARN, absl::StrCat(node.name, fault), "price of a node ignored",
-                     {"node", node.name}, {"why", fault});
-}
-
-// A node that is gone is treated like one that has stopped reporting.
-void Controller::NoteNode(const PodRecord& record, PodView& pod) const {
-  if (deps_.nodes == nullptr || pod.node.empty()) return;
-  const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
-  if (node != nullptr) {
-    pod.node_conditions = node->conditions;
-    pod.node_taints = node->taints;
-    pod.node_notice = node->notice;
-    for (const ConditionView& condition : node->conditions) {
-      if (auto fault = FindGpuFault(condition.type, condition.status, condition.reason)) {
-        pod.gpu_fault = *std::move(fault);
-      }
-    }
-    NoteRates(record, *node, pod);
-  } else {
-    pod.node_conditions = {{"Ready", "Unknown", kNodeDeleted}};
-  }
-}
-
-// Only a job whose copies have replicas needs to know where its nodes are.
-void Controller::NoteNodeDomains(JobView& view) const {
-  if (deps_.nodes == nullptr || view.spec.checkpoint().memory().replicas() == 0) return;
-  std::set<std::string> names;
-  std::vector<LabelledNode> nodes;
-  for (const PodView& pod : view.pods) {
-    if (pod.node.empty() || !names.insert(pod.node).second) continue;
-    const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
-    if (node != nullptr) nodes.push_back({pod.node, node->scheduling->labels});
-  }
-  NoteDomains(nodes, view.pods);
-}
-
 void Controller::ShowProgress(const State& state, JobView& view) const {
   const ProgressSnapshot progress = deps_.progress.Snapshot(view.job.uid);
   view.progress = ToProgressView(progress);
@@ -215,12 +169,13 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   std::set<std::string> still_there;
   const std::vector<PodCache::Object> pods = deps_.pods.ListByOwner(job.uid);
   view.pods.reserve(pods.size());
+  const NodeSources sources{deps_.nodes, deps_.power, deps_.prices};
   for (const PodCache::Object& pod : pods) {
     view.pods.push_back(*pod->view);
-    NoteNode(*pod, view.pods.back());
+    NoteNode(sources, *pod, view.pods.back());
     if (!pod->view->deleting) still_there.insert(pod->view->uid);
   }
-  NoteNodeDomains(view);
+  NoteNodeDomains(sources, view);
   std::erase_if(state.written.deleted_pods,
                 [&](const std::string& uid) { return still_there.count(uid) == 0; });
   deps_.registry.VisitAgents(

@@ -121,10 +121,6 @@ class Controller {
   void CheckStored(State& state, const TrainingJob& job);
   ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
                             absl::Duration retry);
-  // Fills what is known of the pod's node.
-  void NoteNode(const PodRecord& record, PodView& pod) const;
-  void NoteRates(const PodRecord& record, const NodeRecord& node, PodView& pod) const;
-  void NoteNodeDomains(JobView& view) const;
   // Fills what agents have reported of the training.
   void ShowProgress(const State& state, JobView& view) const;
   JobView BuildView(const TrainingJob& job, State& state) const;

@@ -113,14 +113,13 @@ bool IsReady(const Json& status) {
   return ready;
 }
 
-// A GPU with a fault would take a whole gang down again and again.
-std::optional<NodeComplaint> FindUnhealthyGpu(const Json& status) {
+std::string ReadGpuFault(const Json& status) {
   for (const Json& condition : ArrayField(status, "conditions")) {
     auto fault = FindGpuFault(StringField(condition, "type"), StringField(condition, "status"),
                               StringField(condition, "reason"));
-    if (fault) return NodeComplaint{NodeFault::kUnhealthyGpu, *std::move(fault)};
+    if (fault) return *std::move(fault);
   }
-  return std::nullopt;
+  return "";
 }
 
 }  // namespace
@@ -160,7 +159,11 @@ absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json) {
   Fill(allocatable, node);
   if (!node.complaint) node.complaint = Compare(allocatable, capacity);
   if (!node.complaint) node.complaint = CompareGpuCount(node);
-  if (!node.complaint) node.complaint = FindUnhealthyGpu(status);
+  node.gpu_fault = ReadGpuFault(status);
+  // A GPU with a fault would take a whole gang down again and again.
+  if (!node.complaint && !node.gpu_fault.empty()) {
+    node.complaint = NodeComplaint{NodeFault::kUnhealthyGpu, node.gpu_fault};
+  }
   return node;
 }
 

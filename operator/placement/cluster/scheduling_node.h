@@ -50,6 +50,7 @@ struct SchedulingNode {
   bool ready = false;          // condition Ready is True
   ResourceAmounts allocatable;
   int64_t allowed_pods = 0;
+  std::string gpu_fault;  // what its conditions say about a broken GPU (gpu_faults.h)
   std::optional<NodeComplaint> complaint;
 
   friend bool operator==(const SchedulingNode&, const SchedulingNode&) = default;

@@ -1,0 +1,58 @@
+#include "operator/reconcile/node_facts.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "operator/cost/node_rates.h"
+#include "operator/reconcile/node_domains.h"
+#include "proto/muster/v1alpha1/memory_copies.h"
+
+namespace muster::control {
+namespace {
+
+WorkerRates RatesOf(const NodeSources& sources, const PodRecord& pod, const NodeRecord& node) {
+  static const auto& none = *new PriceTable();
+  const std::optional<double> gpu_watts =
+      sources.power == nullptr ? std::nullopt : sources.power->GpuWatts(node.name);
+  const std::string fault = PriceLabelFault(*node.scheduling);
+  if (!fault.empty()) {
+    MUSTER_LOG_LIMITED(WARN, absl::StrCat(node.name, fault), "price of a node ignored",
+                       {"node", node.name}, {"why", fault});
+  }
+  return RatesOnNode(pod.scheduling->holds, *node.scheduling,
+                     sources.prices == nullptr ? none : *sources.prices, gpu_watts);
+}
+
+}  // namespace
+
+void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod) {
+  if (sources.nodes == nullptr || pod.node.empty()) return;
+  const NodeCache::Object node = sources.nodes->Get({"", pod.node});
+  if (node == nullptr) {
+    pod.node_conditions = {{"Ready", "Unknown", kNodeDeleted}};
+    return;
+  }
+  pod.node_conditions = node->conditions;
+  pod.node_taints = node->taints;
+  pod.node_notice = node->notice;
+  pod.gpu_fault = node->scheduling->gpu_fault;
+  pod.rates = RatesOf(sources, record, *node);
+}
+
+void NoteNodeDomains(const NodeSources& sources, JobView& view) {
+  if (sources.nodes == nullptr || !v1alpha1::WantsReplicas(view.spec)) return;
+  std::set<std::string> names;
+  std::vector<LabelledNode> nodes;
+  for (const PodView& pod : view.pods) {
+    if (pod.node.empty() || !names.insert(pod.node).second) continue;
+    const NodeCache::Object node = sources.nodes->Get({"", pod.node});
+    if (node != nullptr) nodes.push_back({pod.node, node->scheduling->labels});
+  }
+  NoteDomains(nodes, view.pods);
+}
+
+}  // namespace muster::control

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "operator/placement/brute_force_levels.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
@@ -21,7 +22,6 @@ namespace muster::control {
 namespace {
 
 constexpr int kClusters = 10'000;
-const std::vector<std::string> kLevels = {"spine", "leaf"};
 
 struct Case {
   Inventory inventory;
@@ -60,18 +60,6 @@ Case RandomCase(std::mt19937& random) {
   }
   if (!request.slices.empty() && request.slices[0].size > request.max) request.slices.clear();
   return c;
-}
-
-// The path of the node's domain at a level; empty if it is in none there.
-std::string DomainOf(const NodeInventory& node, const std::string& level) {
-  if (level == "host") return absl::StrCat("node ", node.name);
-  std::string path;
-  for (size_t i = 0; i < kLevels.size(); ++i) {
-    const std::string name = i < node.domains.size() ? node.domains[i] : "";
-    absl::StrAppend(&path, "/", name);
-    if (kLevels[i] == level) return name.empty() ? "" : path;
-  }
-  return "";
 }
 
 bool ShareOne(const Case& c, const std::vector<int>& nodes, const std::string& level) {

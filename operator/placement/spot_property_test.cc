@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "operator/placement/brute_force_levels.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/placement.h"
@@ -22,8 +23,6 @@
 // reads the nodes themselves and uses neither the tree nor the bounds' own arithmetic.
 namespace muster::control {
 namespace {
-
-const std::vector<std::string> kLevels = {"spine", "leaf"};
 
 struct Case {
   Inventory inventory;
@@ -94,18 +93,6 @@ Case RandomCase(Random& pick) {
   if (pick(0, 1) == 0) request.spot.on_demand_floor = pick(0, 4);
   if (pick(0, 3) == 0) NeedBothKindsInASlice(pick, c);
   return c;
-}
-
-// The path of the node's domain at a level; empty if it is in none there.
-std::string DomainOf(const NodeInventory& node, const std::string& level) {
-  if (level == "host") return absl::StrCat("node ", node.name);
-  std::string path;
-  for (size_t i = 0; i < kLevels.size(); ++i) {
-    const std::string name = i < node.domains.size() ? node.domains[i] : "";
-    absl::StrAppend(&path, "/", name);
-    if (kLevels[i] == level) return name.empty() ? "" : path;
-  }
-  return "";
 }
 
 bool AreTogether(const Case& c, int a, int b, const std::string& level) {
@@ -283,18 +270,25 @@ bool CanReplace(const Case& c, const std::vector<int>& missing, std::vector<int>
   return extend(0);
 }
 
+// Makes a case of a gang without slices, and returns its nodes; none if it has no place.
+std::vector<int> StartGang(Random& pick, Case& c) {
+  c = RandomCase(pick);
+  c.request.slices.clear();
+  c.request.required_level.clear();
+  for (NodeInventory& node : c.inventory.nodes) node.schedulable = true;
+  const auto start = Place(c.inventory, c.request);
+  if (start.index() == 1) return {};
+  return NumbersOf(std::get<Placement>(start).nodes);
+}
+
 TEST(SpotPropertyTest, ALostWorkerIsReplacedWithinTheBoundsWheneverThatIsPossible) {
   Random pick(5);
   int replaced = 0;
   int refused = 0;
   for (int round = 0; round < 6000; ++round) {
-    Case c = RandomCase(pick);
-    c.request.slices.clear();
-    c.request.required_level.clear();
-    for (NodeInventory& node : c.inventory.nodes) node.schedulable = true;
-    const auto start = Place(c.inventory, c.request);
-    if (start.index() == 1) continue;
-    std::vector<int> gang = NumbersOf(std::get<Placement>(start).nodes);
+    Case c;
+    std::vector<int> gang = StartGang(pick, c);
+    if (gang.empty()) continue;
     const int size = static_cast<int>(gang.size());
     if (size < 2) continue;
     // A node goes away, and its workers are to be placed anew, all of them.
@@ -337,13 +331,9 @@ TEST(SpotPropertyTest, AGangThatLosesWorkersAgainAndAgainKeepsTheBoundsAtEachSma
   Random pick(6);
   int steps = 0;
   for (int round = 0; round < 1500; ++round) {
-    Case c = RandomCase(pick);
-    c.request.slices.clear();
-    c.request.required_level.clear();
-    for (NodeInventory& node : c.inventory.nodes) node.schedulable = true;
-    const auto start = Place(c.inventory, c.request);
-    if (start.index() == 1) continue;
-    std::vector<int> gang = NumbersOf(std::get<Placement>(start).nodes);
+    Case c;
+    std::vector<int> gang = StartGang(pick, c);
+    if (gang.empty()) continue;
     for (int step = 0; step < 6; ++step) {
       PartialGang partial;
       partial.request = c.request;

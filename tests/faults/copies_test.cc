@@ -39,11 +39,6 @@ void ExpectGone(const std::set<std::string>& folders) {
   }
 }
 
-Json ResumeOf(const LocalRun& run) {
-  const auto job = run.Job();
-  return job.ok() ? (*job)["status"].value("resume", Json::object()) : Json::object();
-}
-
 TEST(CopiesTest, AJobWhoseRanksAllDieGoesOnFromItsCopies) {
   const auto run = StartUntilStep(28, "all-ranks", kJob);
   const std::set<std::string> folders = CopiesFolders(run->Agents());

@@ -82,6 +82,11 @@ std::unique_ptr<LocalRun> NewRun(const std::string& name, const DisturbedJobSpec
   return std::make_unique<LocalRun>(folder, "faults", ManifestOf(job));
 }
 
+Json ResumeOf(const LocalRun& run) {
+  const auto job = run.Job();
+  return job.ok() ? (*job)["status"].value("resume", Json::object()) : Json::object();
+}
+
 std::unique_ptr<LocalRun> StartUntilStep(int64_t step, const std::string& name,
                                          const DisturbedJobSpec& job) {
   auto run = NewRun(name, job);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "tests/integration/local_run.h"
 
 namespace muster::tests {
@@ -50,6 +51,8 @@ void ExpectUndisturbedWeights(LocalRun& run, const DisturbedJobSpec& job = {},
                               const std::string& checkpoints = "");
 // The job's current status.round, or 0 if it cannot be read.
 int64_t RoundOf(const LocalRun& run);
+// The job's status.resume; empty if it has none yet.
+Json ResumeOf(const LocalRun& run);
 // Waits until the job's condition `type` has that reason and returns the condition's message.
 absl::StatusOr<std::string> WaitForReason(const LocalRun& run, const std::string& type,
                                           const std::string& reason, absl::Duration within);

@@ -39,11 +39,6 @@ DisturbedJobSpec Job(int save_every, const std::string& zero) {
           .memory = "{everySteps: 10, replicas: 1, size: 512Mi}"};
 }
 
-Json ResumeOf(const LocalRun& run) {
-  const auto job = run.Job();
-  return job.ok() ? (*job)["status"].value("resume", Json::object()) : Json::object();
-}
-
 // Ends the agents with all of their ranks, and removes what they had in memory.
 void LoseNodesOf(const LocalRun& run, const std::vector<pid_t>& agents) {
   const std::set<std::string> folders = CopiesFolders(agents);

@@ -24,8 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Generous even for a busy machine: a wait that exceeds this has failed.
-constexpr absl::Duration kLong = absl::Minutes(5);
 constexpr int kSteps = 120;
 
 // With zero: 3 the checkpoint has the weights in parts.

@@ -53,6 +53,19 @@ int64_t SharedBias(const ModelShape& shape, int64_t sequence) {
   return shape.family == ModelFamily::kBloom ? shape.heads * sequence * sequence : 0;
 }
 
+int64_t MomentsOf(OptimizerKind optimizer) {
+  switch (optimizer) {
+    case OptimizerKind::kAdamW:
+      return 2;
+    case OptimizerKind::kLion:
+    case OptimizerKind::kSgdMomentum:
+      return 1;
+    case OptimizerKind::kSgd:
+      return 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
@@ -69,19 +82,6 @@ absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double mome
   if (name == "sgd") return momentum > 0 ? OptimizerKind::kSgdMomentum : OptimizerKind::kSgd;
   return absl::InvalidArgumentError(
       absl::StrCat("no optimizer \"", name, "\"; there are adamw, lion, sgd"));
-}
-
-int64_t MomentsOf(OptimizerKind optimizer) {
-  switch (optimizer) {
-    case OptimizerKind::kAdamW:
-      return 2;
-    case OptimizerKind::kLion:
-    case OptimizerKind::kSgdMomentum:
-      return 1;
-    case OptimizerKind::kSgd:
-      return 0;
-  }
-  return 0;
 }
 
 MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer) {

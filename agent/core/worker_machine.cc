@@ -6,11 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "proto/muster/v1alpha1/protocol.h"
 #include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
 
+using google::protobuf::util::MessageDifferencer;
 using v1alpha1::AgentMessage;
 using v1alpha1::RoundId;
 using v1alpha1::ToTrainer;
@@ -121,11 +123,10 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
 }
 
 void WorkerMachine::StartEarly() {
-  const bool first = phase_ == Phase::kWaiting && round_.round() == 0 && !early_spec_.has_value();
-  if (!first || !runs_trainer()) return;
+  const bool first = phase_ == Phase::kWaiting && round_.round() == 0;
+  if (!first || !runs_trainer() || slots_.front().generation > 0) return;
   round_spec_ = settings_->spec;
   round_spec_.clear_template_();  // a round's spec has none
-  early_spec_ = round_spec_.SerializeAsString();
   // The first round of a job is expected to have all workers, in the order of their indices.
   first_rank_ = config_.worker.index() * config_.ranks;
   group_rank_ = config_.worker.index();
@@ -183,6 +184,10 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
     if (RunsCommand() && HasSucceeded()) ReportIfAttached(*finished_);
     return Refuse(prepare.round(), reason);
   }
+  // Before their first round the ranks hold no state, but the spec that they were started with.
+  const bool first = round_.round() == 0;
+  const bool replaces =
+      first ? !MessageDifferencer::Equals(round_spec_, prepare.spec()) : prepare.fresh();
   seen_ = round_ = prepare.round();
   AdoptRound(prepare);
   phase_ = Phase::kPreparing;
@@ -194,12 +199,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   port_ = 0;
   port_asked_ = false;
   ServeReplicas(round_spec_);
-  FetchReplicas(prepare);
-  // Ranks that were started early hold no state yet, but the spec that they were given.
-  const bool early = early_spec_.has_value();
-  const bool outdated = early && *early_spec_ != round_spec_.SerializeAsString();
-  early_spec_.reset();
-  const bool replaces = early ? outdated : prepare.fresh();
+  if (first) FetchReplicas(prepare);
   runs_trainer() ? PrepareTrainers(replaces, knows_end) : PrepareCommand();
 }
 

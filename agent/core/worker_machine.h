@@ -179,10 +179,9 @@ class WorkerMachine {
   int world_size_ = 0;
   int group_rank_ = 0;
   int group_world_size_ = 0;
-  // The spec that the ranks train by, as the operator sent it with the round.
+  // The spec that the ranks train by, as the operator sent it with the round; before the first
+  // round that with which they were started.
   v1alpha1::TrainingJobSpec round_spec_;
-  // The spec that ranks were started with before the first round; absent from that round on.
-  std::optional<std::string> early_spec_;
   std::string trajectory_;
   absl::Time prepare_deadline_;
   int port_ = 0;  // reserved for this round's store, for a job's own command

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/core/copies_layout.h"
 #include "agent/core/worker_machine.h"
 #include "base/exit_codes.h"
 #include "proto/muster/v1alpha1/round_id.h"
@@ -134,8 +135,7 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   configure->set_local_rank(slot.local_rank);
   configure->set_heartbeat_seconds(0.25);
   if (keeps_copies()) {
-    configure->set_copies_directory(
-        absl::StrCat(config_.copies_directory, "/rank-", slot.local_rank));
+    configure->set_copies_directory(CopiesOfRank(config_.copies_directory, slot.local_rank));
   }
   ToRank(slot, std::move(message));
   if (phase_ == Phase::kPreparing && !ready_.has_value()) SendPrepare(slot);

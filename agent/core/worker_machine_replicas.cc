@@ -4,6 +4,7 @@
 
 #include "agent/core/worker_machine.h"
 #include "base/byte_text.h"
+#include "proto/muster/v1alpha1/memory_copies.h"
 #include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
@@ -12,11 +13,6 @@ namespace {
 // The part of the operator's patience with a prepared round that may be spent on fetching; the rest
 // is for the ranks to start.
 constexpr double kShareOfPrepare = 0.5;
-
-bool WantsReplicas(const v1alpha1::TrainingJobSpec& spec) {
-  return spec.has_trainer() && spec.checkpoint().has_memory() &&
-         spec.checkpoint().memory().replicas() > 0;
-}
 
 }  // namespace
 
@@ -28,11 +24,7 @@ void WorkerMachine::ServeReplicas(const v1alpha1::TrainingJobSpec& spec) {
 }
 
 void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
-  const bool first = early_spec_.has_value();
-  if (!first || fetching_ || prepare.fresh() || !WantsReplicas(round_spec_) ||
-      prepare.replicas_at().empty()) {
-    return;
-  }
+  if (prepare.fresh() || !WantsReplicas(round_spec_) || prepare.replicas_at().empty()) return;
   fetching_ = true;
   Do(agent::FetchReplicas{{prepare.replicas_at().begin(), prepare.replicas_at().end()},
                           kShareOfPrepare * settings_->prepare_deadline});

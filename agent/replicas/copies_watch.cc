@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/core/copies_layout.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/status_macros.h"
 
@@ -18,7 +19,7 @@ absl::StatusOr<CopiesWatch> CopiesWatch::Make(Files& files, const std::string& f
   if (fd.get() < 0) return absl::ErrnoToStatus(errno, "inotify");
   CopiesWatch watch(files, folder, std::move(fd));
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::string path = watch.FolderOf(rank);
+    const std::string path = CopiesOfRank(folder, rank);
     MUSTER_RETURN_IF_ERROR(files.MakeDirectories(path));
     // A copy is complete when it is renamed to its name.
     const int id = inotify_add_watch(watch.fd_.get(), path.c_str(), IN_MOVED_TO | IN_ONLYDIR);
@@ -44,13 +45,14 @@ std::vector<CompletedCopy> CopiesWatch::Take() {
       at += static_cast<ssize_t>(sizeof(event) + event.len);
       const auto rank = ranks_.find(event.wd);
       if (rank == ranks_.end() || StepOfCheckpointName(name) < 0) continue;
-      completed.push_back({rank->second, JoinPath(FolderOf(rank->second), name)});
+      completed.push_back({rank->second, JoinPath(CopiesOfRank(folder_, rank->second), name)});
     }
   }
 }
 
 std::optional<CompletedCopy> CopiesWatch::Newest(int local_rank) const {
-  const auto entries = files_.List(FolderOf(local_rank));
+  const std::string folder = CopiesOfRank(folder_, local_rank);
+  const auto entries = files_.List(folder);
   if (!entries.ok()) return std::nullopt;
   std::optional<CompletedCopy> newest;
   int64_t newest_step = -1;
@@ -58,13 +60,9 @@ std::optional<CompletedCopy> CopiesWatch::Newest(int local_rank) const {
     const int64_t step = StepOfCheckpointName(entry.name);
     if (step <= newest_step) continue;
     newest_step = step;
-    newest = CompletedCopy{local_rank, JoinPath(FolderOf(local_rank), entry.name)};
+    newest = CompletedCopy{local_rank, JoinPath(folder, entry.name)};
   }
   return newest;
-}
-
-std::string CopiesWatch::FolderOf(int local_rank) const {
-  return JoinPath(folder_, absl::StrCat("rank-", local_rank));
 }
 
 }  // namespace muster::agent

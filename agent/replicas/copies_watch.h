@@ -35,7 +35,6 @@ class CopiesWatch {
 
  private:
   CopiesWatch(Files& files, std::string folder, UniqueFd fd);
-  std::string FolderOf(int local_rank) const;
 
   Files& files_;
   std::string folder_;

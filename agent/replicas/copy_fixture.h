@@ -42,8 +42,8 @@ inline std::string WriteCopy(Files& files, const std::string& folder, int64_t st
     EXPECT_TRUE(WriteFileAtomically(files, JoinPath(partial, name), contents).ok());
   };
   write("state.safetensors", bytes);
-  write("manifest.json", text);
-  write("DONE", CheckpointDoneContents(text));
+  write(kManifestName, text);
+  write(kDoneName, CheckpointDoneContents(text));
   const std::string path = JoinPath(folder, CheckpointName(step));
   EXPECT_TRUE(files.Rename(partial, path).ok());
   return path;

@@ -16,8 +16,6 @@ namespace {
 
 using v1alpha1::ReplicaPart;
 
-constexpr char kManifest[] = "manifest.json";
-constexpr char kDone[] = "DONE";
 constexpr size_t kMaxManifest = size_t{64} << 20;
 constexpr size_t kMaxFiles = 64;
 // Names of hidden folders begin so: listings of copies pass over them.
@@ -48,7 +46,7 @@ absl::Status SendFile(Files& files, const std::string& path, const std::string& 
   part.mutable_file()->set_bytes(static_cast<int64_t>(file->size()));
   MUSTER_RETURN_IF_ERROR(emit(part));
   for (uint64_t at = 0; at < file->size(); at += kPartBytes) {
-    if (!Exists(files, JoinPath(path, kDone))) {
+    if (!Exists(files, JoinPath(path, kDoneName))) {
       return absl::AbortedError(absl::StrCat(path, ": a newer copy has taken its place"));
     }
     std::string& data = *part.mutable_data();
@@ -61,16 +59,6 @@ absl::Status SendFile(Files& files, const std::string& path, const std::string& 
 
 }  // namespace
 
-absl::StatusOr<int64_t> CopyBytes(Files& files, const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const auto entries, files.List(path));
-  int64_t bytes = 0;
-  for (const DirectoryEntry& entry : entries) {
-    MUSTER_ASSIGN_OR_RETURN(const FileInfo info, files.Stat(JoinPath(path, entry.name)));
-    bytes += static_cast<int64_t>(info.size);
-  }
-  return bytes;
-}
-
 absl::Status SendCopy(Files& files, const std::string& path, const v1alpha1::WorkerId& worker,
                       int local_rank, absl::FunctionRef<absl::Status(const ReplicaPart&)> emit) {
   ReplicaPart part;
@@ -78,10 +66,12 @@ absl::Status SendCopy(Files& files, const std::string& path, const v1alpha1::Wor
   *head.mutable_worker() = worker;
   head.set_local_rank(local_rank);
   head.set_directory(BaseName(path));
-  MUSTER_ASSIGN_OR_RETURN(const int64_t bytes, CopyBytes(files, path));
-  head.set_bytes(bytes);
-  MUSTER_RETURN_IF_ERROR(emit(part));
   MUSTER_ASSIGN_OR_RETURN(const auto entries, files.List(path));
+  for (const DirectoryEntry& entry : entries) {
+    MUSTER_ASSIGN_OR_RETURN(const FileInfo info, files.Stat(JoinPath(path, entry.name)));
+    head.set_bytes(head.bytes() + static_cast<int64_t>(info.size));
+  }
+  MUSTER_RETURN_IF_ERROR(emit(part));
   for (const DirectoryEntry& entry : entries) {
     MUSTER_RETURN_IF_ERROR(SendFile(files, path, entry.name, emit));
   }
@@ -184,7 +174,7 @@ absl::Status CopyReceiver::Verify() const {
   if (!listing.complete) return absl::DataLossError(absl::StrCat("replica: ", listing.problem));
   if (listing.job_uid != job_uid_) return absl::DataLossError("replica: it is of another job");
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(files_, JoinPath(arriving_, kManifest), kMaxManifest));
+                          ReadFile(files_, JoinPath(arriving_, kManifestName), kMaxManifest));
   MUSTER_ASSIGN_OR_RETURN(const Json manifest, ParseJson(text, kMaxManifest));
   size_t known = 2;  // the manifest, and DONE with its checksum
   for (const Json& record : ArrayField(manifest, "files")) {

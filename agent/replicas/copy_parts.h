@@ -19,9 +19,6 @@ namespace muster::agent {
 // Most bytes of a part's data.
 inline constexpr size_t kPartBytes = size_t{1} << 20;
 
-// Returns the sum of the sizes of the copy's files.
-absl::StatusOr<int64_t> CopyBytes(Files& files, const std::string& path);
-
 // Calls `emit` with the head, the files and the end of the copy in the directory `path`. Stops with
 // the first error of `emit`; Aborted once the copy was removed, so that what it takes of the memory
 // is freed.

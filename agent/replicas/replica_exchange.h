@@ -17,10 +17,10 @@
 #include "agent/replicas/replica_sender.h"
 #include "agent/replicas/replica_server.h"
 #include "agent/replicas/replica_store.h"
-#include "agent/replicas/wake_fd.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/mutex.h"
+#include "base/wake_fd.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 
 namespace muster::agent {

@@ -9,6 +9,7 @@
 
 #include "agent/replicas/copy_parts.h"
 #include "base/logging.h"
+#include "base/rpc/grpc_status.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/replica.grpc.pb.h"
 
@@ -146,6 +147,14 @@ absl::Status ReplicaSender::Send(const CompletedCopy& copy) {
   return sent;
 }
 
+absl::Status ReplicaSender::AwaitTurn(absl::Time next) {
+  while (clock_.Monotonic() < next && !Interrupted()) {
+    Wait(next);
+    TakeCopies();
+  }
+  return Interrupted() ? absl::AbortedError("the peer has changed") : absl::OkStatus();
+}
+
 absl::Status ReplicaSender::Stream(const CompletedCopy& copy, grpc::ClientContext& context) {
   if (channel_ == nullptr) channel_ = dial_(*peer_);
   const auto stub = v1alpha1::Replicas::NewStub(channel_);
@@ -154,28 +163,20 @@ absl::Status ReplicaSender::Stream(const CompletedCopy& copy, grpc::ClientContex
   const absl::Time begun = clock_.Monotonic();
   int64_t total = 0;
   int64_t sent_bytes = 0;
-  const absl::Status sent = SendCopy(files_, copy.path, options_.worker, copy.local_rank,
-                                     [&](const v1alpha1::ReplicaPart& part) -> absl::Status {
-                                       if (part.has_head()) total = part.head().bytes();
-                                       const absl::Time next =
-                                           pace_.NextPart(begun, sent_bytes, total);
-                                       while (clock_.Monotonic() < next && !Interrupted()) {
-                                         Wait(next);
-                                         TakeCopies();
-                                       }
-                                       if (Interrupted())
-                                         return absl::AbortedError("the peer has changed");
-                                       if (!writer->Write(part))
-                                         return absl::UnavailableError("the stream has ended");
-                                       sent_bytes += static_cast<int64_t>(part.data().size());
-                                       return absl::OkStatus();
-                                     });
+  const auto write = [&](const v1alpha1::ReplicaPart& part) -> absl::Status {
+    if (part.has_head()) total = part.head().bytes();
+    MUSTER_RETURN_IF_ERROR(AwaitTurn(pace_.NextPart(begun, sent_bytes, total)));
+    if (!writer->Write(part)) return absl::UnavailableError("the stream has ended");
+    sent_bytes += static_cast<int64_t>(part.data().size());
+    return absl::OkStatus();
+  };
+  const absl::Status sent = SendCopy(files_, copy.path, options_.worker, copy.local_rank, write);
   if (!sent.ok() && !absl::IsUnavailable(sent)) context.TryCancel();
   if (sent.ok()) writer->WritesDone();
   const grpc::Status ended = writer->Finish();
   // The peer's word says more than that the stream ended.
   if (sent.ok() || absl::IsUnavailable(sent)) {
-    return absl::Status(static_cast<absl::StatusCode>(ended.error_code()), ended.error_message());
+    return ToAbsl(ended);
   }
   return sent;
 }

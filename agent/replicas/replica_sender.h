@@ -15,10 +15,10 @@
 #include "absl/time/time.h"
 #include "agent/replicas/copies_watch.h"
 #include "agent/replicas/replica_pace.h"
-#include "agent/replicas/wake_fd.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/mutex.h"
+#include "base/wake_fd.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/replica.pb.h"
 
@@ -56,6 +56,8 @@ class ReplicaSender {
   bool Interrupted();
   void SendPending();
   absl::Status Send(const CompletedCopy& copy);
+  // Waits until a part may be sent; Aborted once there is something else to do.
+  absl::Status AwaitTurn(absl::Time next);
   absl::Status Stream(const CompletedCopy& copy, grpc::ClientContext& context);
 
   const Options options_;

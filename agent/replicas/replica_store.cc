@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "agent/core/copies_layout.h"
 #include "base/byte_text.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
@@ -123,8 +124,12 @@ std::vector<int> ReplicaStore::Workers() const {
   return workers;
 }
 
+std::string ReplicaStore::FolderOf(int index) const {
+  return JoinPath(options_.folder, absl::StrCat("replicas-", index));
+}
+
 std::string ReplicaStore::FolderOf(int index, int local_rank) const {
-  return JoinPath(options_.folder, absl::StrCat("replicas-", index, "/rank-", local_rank));
+  return CopiesOfRank(FolderOf(index), local_rank);
 }
 
 int64_t ReplicaStore::Taken() const {
@@ -137,8 +142,7 @@ int64_t ReplicaStore::Taken() const {
 
 void ReplicaStore::Forget(int index) {
   std::erase_if(kept_, [&](const auto& entry) { return entry.first.first == index; });
-  const std::string folder = JoinPath(options_.folder, absl::StrCat("replicas-", index));
-  if (const absl::Status removed = RemoveAll(files_, folder); !removed.ok()) {
+  if (const absl::Status removed = RemoveAll(files_, FolderOf(index)); !removed.ok()) {
     MUSTER_LOG(WARN, "could not remove the replicas of another worker", {"error", removed});
   }
 }

@@ -61,6 +61,7 @@ class ReplicaStore {
   absl::Status Admit(const v1alpha1::ReplicaHead& head);
   void Keep(const v1alpha1::ReplicaHead& head);
   void Release(int64_t bytes);
+  std::string FolderOf(int index) const;
   std::string FolderOf(int index, int local_rank) const;
   int64_t Taken() const MUSTER_REQUIRES(mu_);
   void Forget(int index) MUSTER_REQUIRES(mu_);

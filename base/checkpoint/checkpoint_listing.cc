@@ -79,12 +79,12 @@ std::string Inspect(Files& files, const std::string& path, CheckpointListing& li
     return absl::StartsWith(listing.directory, kPrefix) ? "half-written, or set aside"
                                                         : "foreign: not a checkpoint's name";
   }
-  const absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
+  const absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, kDoneName), 4096);
   if (absl::IsNotFound(done.status())) return "half-written: DONE is missing";
-  if (!done.ok()) return Broken("DONE", done.status(), listing);
+  if (!done.ok()) return Broken(kDoneName, done.status(), listing);
   const absl::StatusOr<std::string> manifest =
-      ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest);
-  if (!manifest.ok()) return Broken("manifest.json", manifest.status(), listing);
+      ReadFile(files, JoinPath(path, kManifestName), kMaxManifest);
+  if (!manifest.ok()) return Broken(kManifestName, manifest.status(), listing);
   if (*done != CheckpointDoneContents(*manifest)) {
     return "corrupted: manifest.json is not the one DONE was written for";
   }

@@ -44,6 +44,9 @@ absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const
 // Returns abandoned-<history>, the folder that keeps the checkpoints of a run that was given up.
 std::string AbandonedName(const std::string& history);
 bool IsAbandonedName(const std::string& name);
+// The files by which a checkpoint is known and complete.
+inline constexpr char kManifestName[] = "manifest.json";
+inline constexpr char kDoneName[] = "DONE";
 // The folder by which a job claims a directory of checkpoints.
 inline constexpr char kClaimName[] = "claim";
 

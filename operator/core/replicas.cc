@@ -8,16 +8,12 @@
 
 #include "absl/time/time.h"
 #include "operator/core/replica_ring.h"
+#include "proto/muster/v1alpha1/memory_copies.h"
 
 namespace muster::control {
 namespace {
 
 using v1alpha1::Member;
-
-bool WantsReplicas(const v1alpha1::TrainingJobSpec& spec) {
-  return spec.has_trainer() && spec.checkpoint().has_memory() &&
-         spec.checkpoint().memory().replicas() > 0;
-}
 
 // Agents say where they serve shortly after they attach. Until all have, or for this long, no
 // keeper is chosen: each choice of another one costs a replica.

@@ -65,7 +65,7 @@ bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
 
 // Removes DONE first: a half-deleted checkpoint must look half-written.
 absl::Status Delete(Files& files, const std::string& path) {
-  const absl::Status done = files.Remove(JoinPath(path, "DONE"));
+  const absl::Status done = files.Remove(JoinPath(path, kDoneName));
   if (!done.ok() && !absl::IsNotFound(done)) return done;
   MUSTER_RETURN_IF_ERROR(files.SyncDirectory(path));
   return RemoveAll(files, path);
@@ -149,14 +149,14 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
   const std::string text = FormatManifest(manifest);
   // The reader here must accept it: no checkpoint is better than one that cannot be loaded.
   MUSTER_RETURN_IF_ERROR(ParseManifest(text).status());
-  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(partial, "manifest.json"), text));
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(partial, kManifestName), text));
   for (int writer = 0; writer < manifest.run.writers; ++writer) {
     const absl::Status removed = files.Remove(SidecarPath(partial, writer));
     if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   }
   MUSTER_FAILPOINT("checkpoint.before_done");
   MUSTER_RETURN_IF_ERROR(
-      CreateExclusive(files, JoinPath(partial, "DONE"), CheckpointDoneContents(text)));
+      CreateExclusive(files, JoinPath(partial, kDoneName), CheckpointDoneContents(text)));
   const std::string final_path = JoinPath(uri, CheckpointName(manifest.run.step));
   absl::Status renamed = files.Rename(partial, final_path);
   if (absl::IsAlreadyExists(renamed)) {

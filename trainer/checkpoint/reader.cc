@@ -38,13 +38,13 @@ bool IsIrrelevant(const std::string& key) {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& files,
                                                                          const std::string& path) {
-  absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
+  absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, kDoneName), 4096);
   if (absl::IsNotFound(done.status())) {
     return absl::DataLossError(absl::StrCat(path, ": half-written: ", done.status().message()));
   }
   MUSTER_RETURN_IF_ERROR(done.status());
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifestBytes));
+                          ReadFile(files, JoinPath(path, kManifestName), kMaxManifestBytes));
   if (*done != CheckpointDoneContents(text)) {
     return absl::DataLossError(
         absl::StrCat(path, ": manifest.json is not the one DONE was written for"));

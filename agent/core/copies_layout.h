@@ -1,0 +1,17 @@
+#ifndef MUSTER_AGENT_CORE_COPIES_LAYOUT_H_
+#define MUSTER_AGENT_CORE_COPIES_LAYOUT_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+
+// Returns the folder of one rank's copies below a worker's folder of copies, or of replicas.
+inline std::string CopiesOfRank(const std::string& folder, int local_rank) {
+  return absl::StrCat(folder, "/rank-", local_rank);
+}
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_CORE_COPIES_LAYOUT_H_

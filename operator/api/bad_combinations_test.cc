@@ -192,6 +192,9 @@ const ManifestCase kContradictions[] = {
     {"FractionOfNoSpotNodes", "{count: 2}", "{count: 2}\n  spot: {allow: false, maxFraction: 0.5}",
      "job.yaml:6: spec.spot.allow: without spot nodes there is nothing to bound: leave maxFraction "
      "and onDemandFloor out, or set allow to true\n"},
+    {"ReplicasWithoutAnInterval", "{uri: out}", "{uri: out, memory: {replicas: 1, size: 1Gi}}",
+     "job.yaml:11: spec.checkpoint.memory.everySteps: replicas take the network for each copy: say "
+     "with everySteps how often\n"},
     {"CopiesOfWhatRestsOnDisk", "{name: adamw}\n  checkpoint: {uri: out}",
      "{name: adamw}\n    parallelism: {offload: {optimizer: Disk, directory: scratch}}\n  "
      "checkpoint: "

@@ -26,6 +26,7 @@ using v1alpha1::ExitCodeMatch;
 using v1alpha1::ExitCodeRange;
 using v1alpha1::FailurePolicySpec;
 using v1alpha1::FailureRule;
+using v1alpha1::MemoryCheckpointSpec;
 using v1alpha1::ModelSpec;
 using v1alpha1::OptimizerSpec;
 using v1alpha1::RopeScalingSpec;
@@ -110,6 +111,10 @@ Broken OffloadOfDividedWeights(const v1alpha1::ParallelismSpec& parallelism) {
 Broken OffloadHasDirectory(const v1alpha1::OffloadSpec& offload) {
   return Unless(offload.has_directory() ||
                 (offload.optimizer() != "Disk" && offload.weights() != "Disk"));
+}
+
+Broken ReplicasHaveInterval(const MemoryCheckpointSpec& memory) {
+  return Unless(memory.replicas() == 0 || memory.has_every_steps());
 }
 
 Broken CommandCheckpoint(const TrainingJobSpec& spec) {
@@ -340,6 +345,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"interval-min", Typed<CheckpointInterval, IntervalMin>},
       {"interval-max", Typed<CheckpointInterval, IntervalMax>},
       {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
+      {"replicas-have-interval", Typed<MemoryCheckpointSpec, ReplicasHaveInterval>},
       {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
       {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},

@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kVersion = 5;     // the step, its square, the attempt, its square
 constexpr size_t kTrajectory = 9;  // and its square
-constexpr size_t kHeader = 11;
+constexpr size_t kCopy = 11;
+constexpr size_t kHeader = 12;
 
 int64_t Shortened(uint64_t trajectory) { return static_cast<int64_t>(trajectory % 65536); }
 
@@ -34,6 +35,7 @@ std::vector<double> EncodeDecisive(const VoteContribution& share, bool determini
   std::vector<double> out(kHeader);
   out[3] = share.save ? 1.0 : 0.0;
   out[4] = share.stop ? 1.0 : 0.0;
+  out[kCopy] = share.copy ? 1.0 : 0.0;
   const double step = Residue(share.version.step()), attempt = Residue(share.version.attempt());
   out[kVersion] = step;
   out[kVersion + 1] = step * step;
@@ -75,7 +77,8 @@ VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t m
                     .loss_sum = sum[1],
                     .valid_tokens = sum[2],
                     .save_requests = sum[3],
-                    .stop_requests = sum[4]};
+                    .stop_requests = sum[4],
+                    .copy_requests = sum[kCopy]};
   if (deterministic) {
     const auto m = static_cast<size_t>(micro_batches);
     totals.loss_sum = TreeSum(sum.subspan(kHeader, m));

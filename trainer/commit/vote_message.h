@@ -21,6 +21,7 @@ struct VoteTotals {
   double valid_tokens = 0.0;
   double save_requests = 0.0;  // ranks that ask for a checkpoint after this step
   double stop_requests = 0.0;  // ranks that ask to stop after this step
+  double copy_requests = 0.0;  // ranks that ask for a copy of the state in memory after this step
 };
 
 // One rank's part of the vote. Chunks are numbered over all units.
@@ -34,6 +35,7 @@ struct VoteContribution {
   std::span<const double> chunk_squares;  // of these
   bool save = false;
   bool stop = false;
+  bool copy = false;
   int rank = 0;
   int ranks = 1;
   // The time since this rank's last vote in which it computed or waited for data, not for others.

@@ -307,6 +307,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .chunk_squares = sums.squares,
                                .save = requests.save,
                                .stop = requests.stop,
+                               .copy = requests.copy,
                                .rank = communicator_->rank(),
                                .ranks = communicator_->size(),
                                .busy_seconds = TakeBusySeconds()};
@@ -329,6 +330,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   outcome.busy = DecodeBusyTimes(AsSpan(message), communicator_->size());
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
+  outcome.copy = totals.copy_requests == communicator_->size();
   outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,
                                 state_.commit().next(), state_.commit().round());
   return state_.commit().Decide(outcome.decision);

@@ -25,16 +25,19 @@
 
 namespace muster::trainer {
 
-// Requests of a rank. Any rank's request rides on the vote, and all act on it after the same step.
+// Requests of a rank. They ride on the vote, and all act on them after the same step: on that of
+// any rank, unless it says otherwise.
 struct StepRequests {
   bool save = false;
   bool stop = false;
+  bool copy = false;  // this one takes all ranks
 };
 
 struct StepOutcome {
   v1alpha1::StepDecision decision;
   double learning_rate = 0.0;
   BusyTimes busy;
+  bool copy = false;  // all ranks asked to copy the state after this step
 };
 
 // Executes a task table over blocks and units: one training step at a time, among the ranks of one

@@ -171,12 +171,16 @@ absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
   copies_fit_ = false;
   if (copies_ == nullptr) return absl::OkStatus();
   copies_->BeginRound(state_);
-  if (settings.copy_every_steps == 0) return absl::OkStatus();
+  pace_.BeginRound();
+  if (!settings.copies) return absl::OkStatus();
   const int64_t room = StateCopies::RoomFor(state_);
   copies_fit_ = room <= settings.copies_room;
   if (copies_fit_) {
     copies_->Expect(state_);
-    if (!copies_->Has(*state_.applied())) CopyIfDue(settings, round);
+    const int64_t step = state_.applied()->step();
+    const bool due =
+        settings.copy_every_steps == 0 ? MayCopy(settings, step) : IsCopied(settings, step);
+    if (due && !copies_->Has(*state_.applied())) Copy(round);
     return absl::OkStatus();
   }
   const std::string why = absl::StrCat(
@@ -190,19 +194,59 @@ absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
   return absl::OkStatus();
 }
 
-bool RankCheckpoints::IsCopied(const TrainerSettings& settings, int64_t step) const {
+bool RankCheckpoints::MayCopy(const TrainerSettings& settings, int64_t step) const {
   // The last step is saved in the checkpoint directory.
-  return copies_fit_ && step > 0 && step < settings.steps && step % settings.copy_every_steps == 0;
+  return copies_fit_ && step > 0 && step < settings.steps;
 }
 
-void RankCheckpoints::BeforeStep(const TrainerSettings& settings) {
-  if (!IsCopied(settings, state_.applied()->step() + 1)) return;
-  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
-  copies_->Await();
+bool RankCheckpoints::IsCopied(const TrainerSettings& settings, int64_t step) const {
+  return MayCopy(settings, step) && settings.copy_every_steps > 0 &&
+         step % settings.copy_every_steps == 0;
 }
 
-void RankCheckpoints::CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round) {
-  if (!IsCopied(settings, state_.applied()->step())) return;
+bool RankCheckpoints::BeforeStep(const TrainerSettings& settings) {
+  const int64_t step = state_.applied()->step() + 1;
+  if (!MayCopy(settings, step)) return false;
+  if (IsCopied(settings, step)) {
+    const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+    copies_->Await();
+  }
+  if (settings.copy_every_steps > 0) return false;
+  const bool saving = directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration());
+  beside_ = saving            ? CopyPace::Beside::kSave
+            : copies_->idle() ? CopyPace::Beside::kNothing
+                              : CopyPace::Beside::kCopy;
+  step_began_ = clock_.Monotonic();
+  return copies_->idle() && pace_.IsDue();
+}
+
+void RankCheckpoints::CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round,
+                                bool asked) {
+  const int64_t step = state_.applied()->step();
+  if (!MayCopy(settings, step)) return;
+  if (settings.copy_every_steps > 0) {
+    if (IsCopied(settings, step)) Copy(round);
+    return;
+  }
+  pace_.StepDone(clock_.Monotonic() - step_began_, beside_);
+  if (!asked) return;
+  const absl::Time begun = clock_.Monotonic();
+  Copy(round);
+  pace_.CopyBegun(clock_.Monotonic() - begun);
+  LogInterval(settings);
+}
+
+// Tells when the interval has changed by half.
+void RankCheckpoints::LogInterval(const TrainerSettings& settings) {
+  const int64_t interval = pace_.Interval();
+  if (settings.local_rank != 0 ||
+      (interval < 2 * logged_interval_ && 2 * interval > logged_interval_))
+    return;
+  logged_interval_ = interval;
+  MUSTER_LOG(INFO, "the state is copied in memory", {"every_steps", interval});
+}
+
+void RankCheckpoints::Copy(const v1alpha1::RoundId& round) {
   const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
   const absl::Status status = copies_->Save(state_, round);
   if (!status.ok()) {

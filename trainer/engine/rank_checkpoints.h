@@ -14,6 +14,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/engine/checkpoints.h"
+#include "trainer/engine/copy_pace.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/state_copies.h"
@@ -66,11 +67,12 @@ class RankCheckpoints {
   // The state is copied at once if it is due and there is no copy of it, as after a relayed step.
   absl::Status BeginCopies(const TrainerSettings& settings, const v1alpha1::ResumePoint& resume,
                            const v1alpha1::RoundId& round);
-  // Call before each step: waits for the copy before the next one, so that after the vote it is
-  // complete on every rank.
-  void BeforeStep(const TrainerSettings& settings);
-  // Copies the applied step if that is due, as Save() does.
-  void CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round);
+  // Call before each step. Returns true if this rank asks for a copy in memory after it, which
+  // takes all ranks; with a fixed interval nobody asks. The copy before the next one is then
+  // complete on this rank.
+  bool BeforeStep(const TrainerSettings& settings);
+  // Call after each step. Copies it, as Save() does, if that is due or all ranks asked for it.
+  void CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round, bool asked);
   // Call on the first rank once every rank has the state that it goes on from. A checkpoint that
   // could not be moved is in nobody's way: it is of another history or attempt, and is moved when
   // its name is needed.
@@ -104,7 +106,10 @@ class RankCheckpoints {
   absl::Status AwaitMark(const v1alpha1::RoundId& round, absl::Duration patience,
                          const std::atomic<bool>& interrupt);
   void ReportCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
+  bool MayCopy(const TrainerSettings& settings, int64_t step) const;
   bool IsCopied(const TrainerSettings& settings, int64_t step) const;
+  void Copy(const v1alpha1::RoundId& round);
+  void LogInterval(const TrainerSettings& settings);
 
   Checkpoints* const directory_;
   StateCopies* const copies_;
@@ -116,6 +121,10 @@ class RankCheckpoints {
   absl::Time saved_at_;
   int64_t loaded_bytes_ = 0;
   bool copies_fit_ = false;
+  CopyPace pace_;
+  absl::Time step_began_;
+  CopyPace::Beside beside_ = CopyPace::Beside::kNothing;  // the step that began last
+  int64_t logged_interval_ = 0;
 };
 
 }  // namespace muster::trainer

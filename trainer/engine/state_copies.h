@@ -22,10 +22,11 @@ namespace muster::trainer {
 // directory of one writer that holds the rank's slices, so it is complete or not there, and what is
 // read of it is checked. It is no checkpoint of the job: nobody else looks into the folder.
 //
-// Two copies are kept. Every rank calls Await() before the vote on a step that it will copy, so
-// once that step is committed, the copy before it is complete on every rank; only then is an older
-// one removed. A rank that could not make a copy, for want of memory, breaks this for one interval:
-// a failure then goes back to a checkpoint.
+// Two copies are kept. Every rank sees to it before the vote on a step that it will copy that the
+// copy before it is complete: it calls Await(), or asks for the copy only when idle(). Once that
+// step is committed, the copy before it is complete on every rank; only then is an older one
+// removed. A rank that could not make a copy, for want of memory, breaks this for one interval: a
+// failure then goes back to a checkpoint.
 //
 // Not thread-safe; a thread of its own copies and writes.
 class StateCopies {
@@ -49,6 +50,8 @@ class StateCopies {
   void BeginRound(const TrainingState& state);
   // Returns when the copy that was begun last is complete, or has failed.
   void Await();
+  // Returns true if no copy is being made.
+  bool idle() const { return !writer_.busy(); }
   // Begins to copy the applied step, in the background until FinishCopy() has returned if the state
   // announces its changes.
   absl::Status Save(const TrainingState& state, const v1alpha1::RoundId& round);

@@ -155,7 +155,7 @@ void Trainer::StepOnce() {
   }
   parts_.progress.SetStep(state.applied()->step() + 1);
   if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) requests_.save = true;
-  checkpoints_.BeforeStep(settings_);
+  requests_.copy = checkpoints_.BeforeStep(settings_);
   const auto outcome = engine_.Step(requests_);
   if (!outcome.ok()) return Stall(outcome.status());
   requests_ = {};
@@ -176,7 +176,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   const v1alpha1::StepDecision& decision = outcome.decision;
   const int64_t step = decision.version().step();
   if (RankCheckpoints::IsDue(settings_, decision)) checkpoints_.Save(Writer());
-  checkpoints_.CopyIfDue(settings_, round_);
+  checkpoints_.CopyIfDue(settings_, round_, outcome.copy);
   v1alpha1::StepReport report;
   const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
   if (settings_.validate_every > 0 && batches > 0 &&

@@ -10,6 +10,7 @@
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "trainer/engine/copy_pace.h"
 #include "trainer/engine/state_copies.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
@@ -70,6 +71,7 @@ ResumePoint FromCopies(const std::vector<RankPosition>& positions, int64_t step,
 class TrainerCopiesTest : public TrainerTest {
  protected:
   TrainerCopiesTest() {
+    settings_.copies = true;
     settings_.copy_every_steps = kEvery;
     settings_.copies_room = int64_t{1} << 30;
   }
@@ -143,6 +145,22 @@ TEST_F(TrainerCopiesTest, SlicesOfAnotherLayoutAreMovedToTheRanksThatNeedThem) {
   const auto a = StartWithCopies(1), b = StartWithCopies(0), c = StartWithCopies(7);
   const std::vector<ThreadTrainer*> ranks = {&**a, &**b, &**c};
   Go(ranks, FromCopies(Prepare(ranks), 10, 2), 3);
+  ExpectUndisturbedWeights(ranks);
+}
+
+// Which steps are copied depends on measured times, but every rank copies the same ones.
+TEST_F(TrainerCopiesTest, RanksThatChooseTheIntervalCopyTheSameSteps) {
+  settings_.copy_every_steps = 0;
+  TrainAndKill(2, 2, 30);
+  const auto a = StartWithCopies(0), b = StartWithCopies(1);
+  const std::vector<ThreadTrainer*> ranks = {&**a, &**b};
+  const auto positions = Prepare(ranks);
+  ASSERT_GE(positions[0].copies_size(), 1);
+  ASSERT_EQ(positions[0].copies_size(), positions[1].copies_size());
+  const int64_t step = positions[0].copies(0).version().step();
+  EXPECT_GT(step, CopyPace::kMeasuredFirst);
+  EXPECT_EQ(positions[1].copies(0).version().step(), step);
+  Go(ranks, FromCopies(positions, step, 2), 2);
   ExpectUndisturbedWeights(ranks);
 }
 

@@ -16,10 +16,10 @@ struct TrainerSettings {
   // No more than one of these two is set.
   int64_t save_every_steps = 0;
   absl::Duration save_every = absl::ZeroDuration();
-  // Steps from one copy in memory to the next; 0: none.
-  int64_t copy_every_steps = 0;
-  int64_t copies_room = 0;      // bytes of memory that this rank has for its copies
-  bool keeps_replicas = false;  // as many bytes are set apart for replicas of other ranks' copies
+  bool copies = false;           // the state is copied in memory
+  int64_t copy_every_steps = 0;  // from one copy to the next; 0: as CopyPace chooses
+  int64_t copies_room = 0;       // bytes of memory that this rank has for its copies
+  bool keeps_replicas = false;   // as many bytes are set apart for replicas of other ranks' copies
   // A rank that does not see the mark of another one after this long has another directory. NFS
   // clients by default look anew for a missing file after 30 to 60 seconds.
   absl::Duration mark_seen_within = absl::Seconds(70);

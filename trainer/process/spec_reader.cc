@@ -101,7 +101,8 @@ absl::Status ReadCopies(const v1alpha1::TrainingJobSpec& spec, TrainerSettings& 
     return absl::InvalidArgumentError(
         absl::StrCat("checkpoint.memory.size: \"", memory.size(), "\" is no size such as 4Gi"));
   }
-  settings.copy_every_steps = std::max<int64_t>(1, memory.every_steps());
+  settings.copies = true;
+  settings.copy_every_steps = std::max<int64_t>(0, memory.every_steps());
   settings.keeps_replicas = memory.replicas() > 0;
   settings.copies_room = *size / std::max(1, planner::RanksOf(spec.workers()));
   // The other half is for the replicas that the worker's agent keeps of another's copies.

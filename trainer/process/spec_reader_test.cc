@@ -85,7 +85,16 @@ TEST(SpecReaderTest, TheMemoryForCopiesIsSharedByTheRanksOfAWorker) {
   EXPECT_EQ(room("5T"), 5'000'000'000'000);
   EXPECT_EQ(room("99999999Ti"), -1) << "more than a machine counts";
   EXPECT_EQ(room("much"), -1);
-  EXPECT_EQ(ReadRunConfig(Spec(), 0)->settings.copy_every_steps, 0);
+  EXPECT_FALSE(ReadRunConfig(Spec(), 0)->settings.copies);
+}
+
+TEST(SpecReaderTest, CopiesWithoutAnIntervalAreMadeAsTheRanksChoose) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  spec.mutable_checkpoint()->mutable_memory()->set_size("4096");
+  const auto config = ReadRunConfig(spec, 0);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->settings.copies);
+  EXPECT_EQ(config->settings.copy_every_steps, 0);
 }
 
 TEST(SpecReaderTest, HalfOfTheMemoryForCopiesIsForReplicas) {
@@ -138,6 +147,7 @@ TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->training.micro_batches, 4) << "globalBatch / microBatch";
   EXPECT_EQ(config->training.sequence, 128);
   EXPECT_EQ(config->training.types.compute, c10::ScalarType::BFloat16);
+  EXPECT_TRUE(config->settings.copies);
   EXPECT_EQ(config->settings.copy_every_steps, 6);
   EXPECT_EQ(config->settings.copies_room, int64_t{512} << 20) << "of each of four ranks";
   EXPECT_FALSE(config->settings.keeps_replicas);

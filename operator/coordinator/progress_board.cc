@@ -60,6 +60,8 @@ void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
   snapshot.mean_busy_seconds += step.mean_busy_seconds();
   snapshot.longest_busy_seconds += step.longest_busy_seconds();
   ++snapshot.steps_seen;
+  job.slowest.Add(job.round, step);
+  snapshot.slowest = job.slowest.last();
 
   const int64_t number = step.version().step();
   if (number % job.curve_stride != 0 && !step.has_validation_loss()) return;

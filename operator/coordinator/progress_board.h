@@ -10,6 +10,7 @@
 
 #include "base/mutex.h"
 #include "operator/alerts/training_history.h"
+#include "operator/coordinator/slowest_rank.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
@@ -31,6 +32,7 @@ struct ProgressSnapshot {
   double mean_busy_seconds = 0;
   double longest_busy_seconds = 0;
   int64_t steps_seen = 0;
+  std::optional<SlowestRank> slowest;
 };
 
 struct CurvePoint {
@@ -76,6 +78,7 @@ class ProgressBoard {
     std::optional<double> best_validation_before;  // the lowest of those that are not kept
     std::vector<CurvePoint> curve;
     int64_t curve_stride = 1;
+    SlowestRankCounter slowest;
     ProgressSnapshot snapshot;
   };
 

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 73> kReasons = {{
+constexpr Table<Reason, 74> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -50,6 +50,7 @@ constexpr Table<Reason, 73> kReasons = {{
     {Reason::kMembershipChanged, "MembershipChanged"},
     {Reason::kSpecChanged, "SpecChanged"},
     {Reason::kNodeGoesAway, "NodeGoesAway"},
+    {Reason::kLeavesNode, "LeavesNode"},
     {Reason::kNoticeKept, "NoticeKept"},
     {Reason::kNoticeMissed, "NoticeMissed"},
     {Reason::kNoticeWithdrawn, "NoticeWithdrawn"},

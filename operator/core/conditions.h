@@ -52,6 +52,7 @@ enum class Reason {
   kMembershipChanged,
   kSpecChanged,
   kNodeGoesAway,
+  kLeavesNode,
   kNoticeKept,
   kNoticeMissed,
   kNoticeWithdrawn,

@@ -30,6 +30,7 @@
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
 #include "operator/core/status_write_policy.h"
+#include "operator/core/straggler.h"
 #include "operator/core/summary.h"
 #include "operator/core/suspend.h"
 
@@ -43,11 +44,12 @@ using Policy = void (*)(Draft&);
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {
-    HandleDeletion, ReportProgress,       ReportCheckpoint,        ExpireFinished,
-    Admit,          RestoreFailures,      RecordFinishedCommands,  FinishWhenDone,
-    CountFailures,  ApplyQueueOrder,      SuspendOrResume,         EnforceDeadline,
-    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange, DriveRounds,
-    KeepReplicas,   SaveOnRequest,        SaveAtIntervals,         ReconcilePods,
+    HandleDeletion, ReportProgress,  ReportCheckpoint,       ExpireFinished,
+    Admit,          RestoreFailures, RecordFinishedCommands, FinishWhenDone,
+    CountFailures,  ApplyQueueOrder, SuspendOrResume,        EnforceDeadline,
+    FindStraggler,  EvacuateNodes,   GrowIntoFreeCapacity,   SaveBeforeMembersChange,
+    DriveRounds,    KeepReplicas,    SaveOnRequest,          SaveAtIntervals,
+    ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few

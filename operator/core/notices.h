@@ -36,10 +36,11 @@ struct Announcement {
   // The time until the node goes: by the announced deadline, or else at least. Negative if the
   // deadline has passed.
   absl::Duration left;
+  bool node_stays = false;  // only the worker is to leave it
 };
 
-// The time that a worker takes to leave a node with a broken GPU: nobody takes the node away.
-inline constexpr absl::Duration kGpuFaultWarning = absl::Minutes(10);
+// The time that a worker has to leave a node that nobody takes away.
+inline constexpr absl::Duration kNodeStaysWarning = absl::Minutes(10);
 
 // Returns the announcement, by taint or by the node's agent, that leaves the least time; nullopt if
 // there is none. Nothing new is to be bound to a node that has one, whatever the pod tolerates and

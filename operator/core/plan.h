@@ -37,6 +37,7 @@ struct CreatePod {
   int gpus = 0;
   std::map<std::string, std::string> labels;
   std::vector<std::pair<std::string, std::string>> env;
+  std::string avoided_node;  // on which it is not to be placed; empty: none
 };
 
 struct DeletePod {

@@ -40,6 +40,7 @@ enum class RoundPhase {
 struct NoticeMemory {
   int incarnation = 0;  // the incarnation on that node; 0: no notice
   std::string source;   // what announced it and who takes the node, for people
+  bool node_stays = false;
   // The time at which the node goes, and the latest one at which the worker leaves, on both clocks;
   // the status has the wall clock's.
   absl::Time deadline = absl::InfinitePast();
@@ -72,6 +73,8 @@ struct WorkerMemory {
   absl::Time not_before = absl::InfinitePast();
   // Excluded from the next round by failurePolicy Shrink, until a round is Active again.
   bool shrunk = false;
+  // The node on which an incarnation held the others up, and which later ones avoid; empty: none.
+  std::string avoided_node;
   // Named by a break, or by an exit that was reported after it; until a round is Active again.
   bool named = false;
   // Missed a phase's deadline and is to be replaced.
@@ -147,6 +150,15 @@ struct ReplicateMemory {
   bool operator==(const ReplicateMemory&) const = default;
 };
 
+// The worker that leaves because the others wait for it, and the time before which no other does.
+// Owned by straggler.h.
+struct StragglerMemory {
+  int index = -1;
+  int incarnation = 0;
+  std::string why;
+  absl::Time not_before = absl::InfinitePast();
+};
+
 // The last Active round: its number of workers, 0 if not known, and its end. Owned by resize.h.
 struct ResizeMemory {
   int workers = 0;
@@ -219,6 +231,7 @@ struct RoundMemory {
   HandOverMemory hand_over;
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
+  StragglerMemory straggler;
   ResizeMemory resize;
   std::map<int, ReplicateMemory> replicate;  // by worker index
   LedgerMemory ledger;

@@ -17,6 +17,7 @@
 #include "operator/core/notices.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/straggler.h"
 
 namespace muster::control {
 namespace {
@@ -59,11 +60,18 @@ NoticeMemory* FindNotice(Draft& draft, const Worker& worker) {
   return notice.incarnation == worker.incarnation ? &notice : nullptr;
 }
 
-// A worker with GPUs leaves a node with a broken one before it fails there.
-std::optional<Announcement> AnnouncementFor(const Draft& draft, const PodView& pod) {
+// Besides nodes that go away, a worker with GPUs leaves one with a broken GPU before it fails
+// there, and a straggler leaves its own.
+std::optional<Announcement> AnnouncementFor(const Draft& draft, const Worker& worker) {
+  const PodView& pod = *worker.pod;
   auto found = FindAnnouncement(pod.node_taints, pod.node_notice, draft.view.wall);
-  if (found || pod.gpu_fault.empty() || draft.spec().workers().gpus() == 0) return found;
-  return Announcement{pod.gpu_fault, "its GPUs are not to be used", kGpuFaultWarning};
+  if (found) return found;
+  if (!pod.gpu_fault.empty() && draft.spec().workers().gpus() > 0) {
+    return Announcement{pod.gpu_fault, "its GPUs are not to be used", kNodeStaysWarning, true};
+  }
+  const std::string why = WhyStraggler(draft.plan.memory, worker);
+  if (why.empty()) return std::nullopt;
+  return Announcement{why, "the others wait for it", kNodeStaysWarning, true};
 }
 
 void SetDeadline(const Draft& draft, absl::Duration left, NoticeMemory& notice) {
@@ -83,7 +91,7 @@ bool IsNodeKnown(const PodView& pod) {
 void Note(Draft& draft, const Worker& worker) {
   if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) return;
   NoticeMemory* known = FindNotice(draft, worker);
-  const std::optional<Announcement> found = AnnouncementFor(draft, *worker.pod);
+  const std::optional<Announcement> found = AnnouncementFor(draft, worker);
   if (!found) {
     if (known != nullptr && !known->leaves && IsNodeKnown(*worker.pod)) {
       NoteWithdrawn(draft, worker.index);
@@ -99,6 +107,7 @@ void Note(Draft& draft, const Worker& worker) {
   }
   if (known->leaves) return;
   known->source = absl::StrCat(found->source, ", ", found->who);
+  known->node_stays = found->node_stays;
   known->plan.reset();
   known->told = false;
   SetDeadline(draft, found->left, *known);
@@ -111,7 +120,7 @@ void Note(Draft& draft, const Worker& worker) {
 void RestoreNotice(Draft& draft, const Worker& worker, const v1alpha1::LeavingWorker& kept) {
   NoticeMemory& notice = draft.memory().workers[worker.index].notice;
   const std::optional<Announcement> found =
-      worker.pod == nullptr ? std::nullopt : AnnouncementFor(draft, *worker.pod);
+      worker.pod == nullptr ? std::nullopt : AnnouncementFor(draft, worker);
   const absl::Duration most = found ? found->left : absl::ZeroDuration();
   const auto left = [&](const std::string& wall) {
     return std::min(ParseWall(wall) - draft.view.wall, most);
@@ -143,7 +152,7 @@ void RestoreUnnamedNotices(Draft& draft) {
   }
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || FindNotice(draft, worker) != nullptr) continue;
-    const std::optional<Announcement> found = AnnouncementFor(draft, *worker.pod);
+    const std::optional<Announcement> found = AnnouncementFor(draft, worker);
     if (!found) continue;
     latest.set_notice(absl::StrCat(found->source, ", ", found->who));
     RestoreNotice(draft, worker, latest);
@@ -251,10 +260,14 @@ void MakePlan(Draft& draft, const Worker& worker, NoticeMemory& notice) {
   notice.leave_at = std::min(notice.leave_at, draft.view.now + choice.latest);
   notice.leave_wall = std::min(notice.leave_wall, draft.view.wall + choice.latest);
   if (std::exchange(notice.told, true)) return;
-  draft.EmitWarning(Reason::kNodeGoesAway,
-                    absl::StrCat("node ", worker.pod->node, " of worker ", worker.index,
-                                 " goes away in ", TenthsText(facts.left), " (", notice.source,
-                                 "): ", Deed(choice.plan), ", because ", choice.reason));
+  const std::string& node = worker.pod->node;
+  const std::string what = notice.node_stays
+                               ? absl::StrCat("worker ", worker.index, " leaves node ", node)
+                               : absl::StrCat("node ", node, " of worker ", worker.index,
+                                              " goes away in ", TenthsText(facts.left));
+  draft.EmitWarning(notice.node_stays ? Reason::kLeavesNode : Reason::kNodeGoesAway,
+                    absl::StrCat(what, " (", notice.source, "): ", Deed(choice.plan), ", because ",
+                                 choice.reason));
 }
 
 void DecideToLeave(Draft& draft, const Worker& worker, NoticeMemory& notice) {
@@ -338,7 +351,7 @@ std::optional<Break> FindLeaving(const Draft& draft) {
     if (!moved && IsCarried(memory, index)) continue;
     Break found;
     found.reason = Reason::kMembershipChanged;
-    found.sentence = absl::StrCat("worker ", index, " leaves its node, which goes away");
+    found.sentence = absl::StrCat("worker ", index, " leaves its node");
     return found;
   }
   return std::nullopt;

@@ -198,6 +198,15 @@ struct AgentView {
   std::vector<StallReport> stalls;
 };
 
+// The rank that was the busiest in most of the steps of five minutes that are over.
+struct StragglerView {
+  int64_t round = 0;
+  int rank = 0;
+  int64_t steps = 0;  // that were counted
+  double share = 0;   // of them, those in which it was the busiest
+  double factor = 1;  // the time of the busiest rank of a step, in times of the mean
+};
+
 struct ProgressView {
   // The newest step that is committed on every rank of its round.
   std::optional<v1alpha1::StepReport> latest;
@@ -207,6 +216,7 @@ struct ProgressView {
   // All steps reported since this process began to listen, and the sum of their times.
   int64_t steps_seen = 0;
   StepTimes times;
+  std::optional<StragglerView> slowest;
 };
 
 struct CheckpointView {

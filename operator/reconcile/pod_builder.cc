@@ -11,6 +11,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/reconcile/job_owner.h"
+#include "operator/reconcile/pod_avoidance.h"
 #include "operator/reconcile/pod_devices.h"
 #include "operator/reconcile/pod_grace.h"
 #include "operator/reconcile/pod_json.h"
@@ -233,6 +234,7 @@ Json PodBuilder::Build(const CreatePod& create) const {
   }
   worker["env"] = std::move(env);
   if (create.gpus > 0) AddGpus(spec, worker, create.gpus);
+  if (!create.avoided_node.empty()) AvoidNode(create.avoided_node, spec);
   return pod;
 }
 

@@ -81,6 +81,15 @@ AgentView ToAgentView(const AgentState& state) {
   return view;
 }
 
+std::optional<StragglerView> ToStragglerView(const std::optional<SlowestRank>& slowest) {
+  if (!slowest) return std::nullopt;
+  return StragglerView{.round = slowest->round,
+                       .rank = slowest->rank,
+                       .steps = slowest->steps,
+                       .share = slowest->share,
+                       .factor = slowest->factor};
+}
+
 ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
   return {.latest = snapshot.last_step,
           .validation_loss = snapshot.validation_loss,
@@ -89,7 +98,8 @@ ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
           .steps_seen = snapshot.steps_seen,
           .times = {.phases = snapshot.times,
                     .mean_busy = snapshot.mean_busy_seconds,
-                    .longest_busy = snapshot.longest_busy_seconds}};
+                    .longest_busy = snapshot.longest_busy_seconds},
+          .slowest = ToStragglerView(snapshot.slowest)};
 }
 
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {

@@ -121,6 +121,19 @@ TEST_F(FaultsTest, ADrainedNodesWorkersMoveToAnother) {
   EXPECT_EQ(nodes, "node-0 node-0 node-0");
 }
 
+TEST_F(FaultsTest, WorkersSaveAndLeaveASpotNodeThatIsTakenAndNoFailureIsCounted) {
+  constexpr char kTaint[] = "aws-node-termination-handler/spot-itn";
+  const Json job = TrainThrough("spot", [&] {
+    at_->Kubectl(absl::StrCat("taint node node-1 ", kTaint, "=event:NoSchedule"));
+  });
+  at_->Kubectl(absl::StrCat("taint node node-1 ", kTaint, "-"));
+  EXPECT_EQ(StringAt(job, {"status", "workers", "lastNotice", "outcome"}), "Kept");
+  EXPECT_EQ(NumberAt(job, {"status", "failures", "count"}), 0);
+  const std::string nodes = at_->Kubectl(
+      "get pods --selector=muster.dev/job=spot --output=jsonpath='{.items[*].spec.nodeName}'");
+  EXPECT_EQ(nodes, "node-0 node-0 node-0");
+}
+
 TEST_F(FaultsTest, WithoutAnyOperatorTheJobTrainsOnAndTheNextLeaderAdoptsItsRound) {
   const Json job = TrainThrough("no-operator", [] {
     at_->Kubectl("delete pods --all --namespace=muster-system --wait=false");

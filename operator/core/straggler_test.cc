@@ -1,0 +1,105 @@
+#include "operator/core/straggler.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/testing/spot_fixture.h"
+#include "operator/core/testing/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Three of four workers of one rank each may go on; each has three micro-batches. A spare waits.
+TestWorld World() {
+  TestWorld world(4);
+  world.view.spec.mutable_workers()->set_min(3);
+  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+  world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(24);
+  world.view.spec.mutable_trainer()->mutable_train()->set_micro_batch(2);
+  world.MakeActive();
+  world.view.status.mutable_workers()->set_spares(1);
+  Write(world, 10);
+  world.Decide();
+  return world;
+}
+
+void IsSlow(TestWorld& world, int rank, double share = 0.95, double factor = 1.5) {
+  world.view.status.mutable_workers()->set_spares(1);
+  world.view.progress.slowest = StragglerView{
+      .round = world.memory.id.round, .rank = rank, .steps = 100, .share = share, .factor = factor};
+}
+
+TEST(StragglerTest, AWorkerThatTheOthersWaitForSavesAndLeavesItsNodeForGood) {
+  TestWorld world = World();
+  IsSlow(world, 2);
+  Plan plan = world.Decide();
+  EXPECT_THAT(OrderTexts(plan), HasSubstr("Save:2"));
+  ASSERT_EQ(plan.events.size(), 1u);
+  EXPECT_THAT(
+      plan.events[0].message,
+      HasSubstr("worker 2 leaves node node (rank 2 was the busiest in 95% of 100 steps, and "
+                "the busiest rank took 1.50 times the mean, the others wait for it)"));
+  world.view.progress.slowest.reset();
+  Write(world, 12);
+  world.Decide();
+  world.Advance(absl::Seconds(1));
+  world.JoinRound();
+  plan = world.Decide();
+  EXPECT_EQ(plan.status.incarnations(2), 2);
+  world.view.pods.erase(world.view.pods.begin() + 2);
+  for (int i = 0; i < 3 && plan.creates.empty(); ++i) {
+    world.Advance(absl::Seconds(1));
+    plan = world.Decide();
+  }
+  ASSERT_EQ(plan.creates.size(), 1u);
+  EXPECT_EQ(plan.creates[0].avoided_node, "node");
+  EXPECT_EQ(world.view.status.failures().count(), 0);
+}
+
+TEST(StragglerTest, NobodyLeavesWithoutEvidenceOrWithoutASpare) {
+  const auto leaves = [](auto change) {
+    TestWorld world = World();
+    IsSlow(world, 2);
+    change(world);
+    world.Decide();
+    return world.view.status.workers().leaving_size() > 0;
+  };
+  EXPECT_TRUE(leaves([](TestWorld&) {}));
+  EXPECT_FALSE(leaves([](TestWorld& world) { IsSlow(world, 2, 0.8); })) << "it is not always it";
+  EXPECT_FALSE(leaves([](TestWorld& world) { IsSlow(world, 2, 0.95, 1.1); })) << "they wait little";
+  EXPECT_FALSE(leaves([](TestWorld& world) { world.view.progress.slowest->steps = 10; }));
+  EXPECT_FALSE(leaves([](TestWorld& world) { --world.view.progress.slowest->round; }));
+  EXPECT_FALSE(
+      leaves([](TestWorld& world) { world.view.status.mutable_workers()->set_spares(0); }));
+  EXPECT_FALSE(leaves([](TestWorld& world) {
+    world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(28);
+    world.memory.spec = std::make_shared<v1alpha1::TrainingJobSpec>(world.view.spec);
+  })) << "14 micro-batches: two ranks have four, and two have three";
+}
+
+TEST(StragglerTest, TheNextOneMovesAfterTheSnooze) {
+  TestWorld world = World();
+  world.view.spec.mutable_elastic()->set_snooze("10m");
+  IsSlow(world, 2);
+  world.Decide();
+  Write(world, 12);
+  world.Decide();
+  world.Advance(absl::Seconds(1));
+  world.JoinRound();
+  world.Decide();
+  EXPECT_EQ(world.view.status.workers().leaving_size(), 0);
+  IsSlow(world, 1);
+  world.Decide();
+  EXPECT_EQ(world.view.status.workers().leaving_size(), 0) << "the snooze is not over";
+  world.Advance(absl::Minutes(10));
+  for (AgentView& agent : world.view.agents) agent.last_heard = world.view.now;
+  IsSlow(world, 1);
+  world.Decide();
+  EXPECT_EQ(world.view.status.workers().leaving_size(), 1);
+}
+
+}  // namespace
+}  // namespace muster::control

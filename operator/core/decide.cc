@@ -13,6 +13,7 @@
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
 #include "operator/core/expiry.h"
+#include "operator/core/failing_node.h"
 #include "operator/core/failure.h"
 #include "operator/core/failure_persistence.h"
 #include "operator/core/finish.h"
@@ -44,11 +45,27 @@ using Policy = void (*)(Draft&);
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {
-    HandleDeletion, ReportProgress,  ReportCheckpoint,       ExpireFinished,
-    Admit,          RestoreFailures, RecordFinishedCommands, FinishWhenDone,
-    CountFailures,  ApplyQueueOrder, SuspendOrResume,        EnforceDeadline,
-    FindStraggler,  EvacuateNodes,   GrowIntoFreeCapacity,   SaveBeforeMembersChange,
-    DriveRounds,    KeepReplicas,    SaveOnRequest,          SaveAtIntervals,
+    HandleDeletion,
+    ReportProgress,
+    ReportCheckpoint,
+    ExpireFinished,
+    Admit,
+    RestoreFailures,
+    RecordFinishedCommands,
+    FinishWhenDone,
+    CountFailures,
+    LeaveFailingNode,
+    ApplyQueueOrder,
+    SuspendOrResume,
+    EnforceDeadline,
+    FindStraggler,
+    EvacuateNodes,
+    GrowIntoFreeCapacity,
+    SaveBeforeMembersChange,
+    DriveRounds,
+    KeepReplicas,
+    SaveOnRequest,
+    SaveAtIntervals,
     ReconcilePods,
 };
 

@@ -10,8 +10,8 @@
 #include "operator/core/fence.h"
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
+#include "operator/core/move.h"
 #include "operator/core/spot.h"
-#include "operator/core/straggler.h"
 #include "planner/layout.h"
 
 namespace muster::control {
@@ -39,8 +39,7 @@ CreatePod Describe(const Draft& draft, const Worker& worker) {
   if (pod.gpus > 0 && draft.spec().has_trainer()) {
     pod.env.push_back({"MUSTER_GPUS", absl::StrCat(pod.gpus)});
   }
-  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
-  if (known != nullptr) pod.avoided_node = known->avoided_node;
+  pod.avoided_node = AvoidedNode(draft.plan.memory, worker.index);
   return pod;
 }
 
@@ -84,12 +83,9 @@ void KeepWorker(Draft& draft, const Worker& worker) {
   if (worker.incarnation == 0) return Raise(draft, worker.index);
   if (MayMoveAway(draft, worker)) {
     if (AwaitItsEnd(draft, worker)) return;
-    const bool straggler = !WhyStraggler(draft.memory(), worker).empty();
-    if (straggler && worker.pod != nullptr) {
-      draft.memory().workers[worker.index].avoided_node = worker.pod->node;
-    }
     return Raise(draft, worker.index);
   }
+  if (GivesUpAvoiding(draft, worker)) return Raise(draft, worker.index);
   if (worker.presence == Presence::kMissing) {
     const bool ours = memory.raised == worker.incarnation;
     if (ours && memory.created != worker.incarnation && memory.seen != worker.incarnation) {

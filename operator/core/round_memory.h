@@ -57,6 +57,13 @@ struct NoticeMemory {
   int64_t carried_round = 0;
 };
 
+// A worker that is to leave a node that stays. Owned by move.h.
+struct MoveMemory {
+  int incarnation = 0;  // the one that leaves; 0: none
+  std::string why;
+  std::string node;  // which later incarnations avoid; empty: none
+};
+
 // The pods of one worker index, as this leadership saw them.
 struct WorkerMemory {
   // The incarnation that this leadership wrote to the status; 0 if none. Only its pod may be
@@ -73,8 +80,7 @@ struct WorkerMemory {
   absl::Time not_before = absl::InfinitePast();
   // Excluded from the next round by failurePolicy Shrink, until a round is Active again.
   bool shrunk = false;
-  // The node on which an incarnation held the others up, and which later ones avoid; empty: none.
-  std::string avoided_node;
+  MoveMemory move;
   // Named by a break, or by an exit that was reported after it; until a round is Active again.
   bool named = false;
   // Missed a phase's deadline and is to be replaced.
@@ -150,13 +156,20 @@ struct ReplicateMemory {
   bool operator==(const ReplicateMemory&) const = default;
 };
 
-// The worker that leaves because the others wait for it, and the time before which no other does.
-// Owned by straggler.h.
+// The time before which no other straggler leaves. Owned by straggler.h.
 struct StragglerMemory {
-  int index = -1;
-  int incarnation = 0;
-  std::string why;
   absl::Time not_before = absl::InfinitePast();
+};
+
+// The counted failures of this leadership within failurePolicy.window, oldest first. Owned by
+// failing_node.h.
+struct FailingNodeMemory {
+  struct Failure {
+    absl::Time at;
+    std::string node;
+  };
+  std::string latest;  // the time of the newest failure in the status
+  std::vector<Failure> failures;
 };
 
 // The last Active round: its number of workers, 0 if not known, and its end. Owned by resize.h.
@@ -232,6 +245,7 @@ struct RoundMemory {
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
   StragglerMemory straggler;
+  FailingNodeMemory failing_node;
   ResizeMemory resize;
   std::map<int, ReplicateMemory> replicate;  // by worker index
   LedgerMemory ledger;

@@ -13,11 +13,11 @@
 #include "operator/core/held_slices.h"
 #include "operator/core/leave_plan.h"
 #include "operator/core/membership.h"
+#include "operator/core/move.h"
 #include "operator/core/notice_outcome.h"
 #include "operator/core/notices.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
-#include "operator/core/straggler.h"
 
 namespace muster::control {
 namespace {
@@ -61,7 +61,7 @@ NoticeMemory* FindNotice(Draft& draft, const Worker& worker) {
 }
 
 // Besides nodes that go away, a worker with GPUs leaves one with a broken GPU before it fails
-// there, and a straggler leaves its own.
+// there, and one that is to move leaves its own.
 std::optional<Announcement> AnnouncementFor(const Draft& draft, const Worker& worker) {
   const PodView& pod = *worker.pod;
   auto found = FindAnnouncement(pod.node_taints, pod.node_notice, draft.view.wall);
@@ -69,9 +69,9 @@ std::optional<Announcement> AnnouncementFor(const Draft& draft, const Worker& wo
   if (!pod.gpu_fault.empty() && draft.spec().workers().gpus() > 0) {
     return Announcement{pod.gpu_fault, "its GPUs are not to be used", kNodeStaysWarning, true};
   }
-  const std::string why = WhyStraggler(draft.plan.memory, worker);
+  const std::string why = WhyMoves(draft.plan.memory, worker);
   if (why.empty()) return std::nullopt;
-  return Announcement{why, "the others wait for it", kNodeStaysWarning, true};
+  return Announcement{why, "it goes to another node", kNodeStaysWarning, true};
 }
 
 void SetDeadline(const Draft& draft, absl::Duration left, NoticeMemory& notice) {

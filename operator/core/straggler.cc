@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "operator/core/move.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -54,19 +55,14 @@ void FindStraggler(Draft& draft) {
   if (!HaveEqualShares(draft.spec(), last.first_rank() + last.ranks())) return;
   const v1alpha1::Member* member = MemberOfRank(memory, slowest->rank);
   if (member == nullptr || SomebodyLeaves(draft)) return;
-  memory.straggler.index = member->worker().index();
-  memory.straggler.incarnation = member->worker().incarnation();
+  const Worker* worker = WorkerOf(draft, *member);
+  if (worker == nullptr || worker->pod == nullptr || worker->pod->node.empty()) return;
   memory.straggler.not_before = draft.view.now + GrowthSnooze(draft.spec());
-  memory.straggler.why = absl::StrFormat(
-      "rank %d was the busiest in %.0f%% of %d steps, and the busiest rank took %.2f times the "
-      "mean",
-      slowest->rank, 100 * slowest->share, slowest->steps, slowest->factor);
-}
-
-std::string WhyStraggler(const RoundMemory& memory, const Worker& worker) {
-  const StragglerMemory& straggler = memory.straggler;
-  const bool same = straggler.index == worker.index && straggler.incarnation == worker.incarnation;
-  return same ? straggler.why : "";
+  MoveAway(
+      draft, *worker,
+      absl::StrFormat("rank %d was the busiest in %.0f%% of %d steps, and the busiest rank took "
+                      "%.2f times the mean",
+                      slowest->rank, 100 * slowest->share, slowest->steps, slowest->factor));
 }
 
 }  // namespace muster::control

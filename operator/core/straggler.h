@@ -1,8 +1,6 @@
 #ifndef MUSTER_OPERATOR_CORE_STRAGGLER_H_
 #define MUSTER_OPERATOR_CORE_STRAGGLER_H_
 
-#include <string>
-
 #include "operator/core/draft.h"
 
 namespace muster::control {
@@ -14,9 +12,6 @@ namespace muster::control {
 // within elastic.snooze, and none while another leaves. What it saves is at least a fifth of the
 // time of each step.
 void FindStraggler(Draft& draft);
-
-// Returns the reason for which the worker is to leave as a straggler; empty if it is none.
-std::string WhyStraggler(const RoundMemory& memory, const Worker& worker);
 
 }  // namespace muster::control
 

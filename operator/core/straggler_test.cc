@@ -41,7 +41,7 @@ TEST(StragglerTest, AWorkerThatTheOthersWaitForSavesAndLeavesItsNodeForGood) {
   EXPECT_THAT(
       plan.events[0].message,
       HasSubstr("worker 2 leaves node node (rank 2 was the busiest in 95% of 100 steps, and "
-                "the busiest rank took 1.50 times the mean, the others wait for it)"));
+                "the busiest rank took 1.50 times the mean, it goes to another node)"));
   world.view.progress.slowest.reset();
   Write(world, 12);
   world.Decide();

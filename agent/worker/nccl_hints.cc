@@ -1,14 +1,15 @@
 #include "agent/worker/nccl_hints.h"
 
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace muster::agent {
+namespace {
 
-void AddNcclHints(const std::vector<InfinibandReading>& ports, int workers, Environment& env) {
-  if (workers < 2) return;
+void NameFabric(const std::vector<InfinibandReading>& ports, Environment& env) {
   std::vector<std::string> fabric;
   bool others = false;
   for (const InfinibandReading& port : ports) {
@@ -21,6 +22,30 @@ void AddNcclHints(const std::vector<InfinibandReading>& ports, int workers, Envi
   }
   if (fabric.empty() || !others) return;
   env.emplace("NCCL_IB_HCA", absl::StrCat("=", absl::StrJoin(fabric, ",")));
+}
+
+void NameInterface(const std::vector<InterfaceAddress>& addresses, const std::string& host,
+                   Environment& env) {
+  std::set<std::string> interfaces;
+  std::string ours;
+  for (const InterfaceAddress& one : addresses) {
+    if (one.loopback) continue;
+    interfaces.insert(one.interface);
+    if (one.address == host) ours = one.interface;
+  }
+  if (ours.empty() || interfaces.size() < 2) return;
+  env.emplace("NCCL_SOCKET_IFNAME", absl::StrCat("=", ours));
+  env.emplace("GLOO_SOCKET_IFNAME", ours);
+}
+
+}  // namespace
+
+void AddNcclHints(const std::vector<InfinibandReading>& ports,
+                  const std::vector<InterfaceAddress>& addresses, const std::string& host,
+                  int workers, Environment& env) {
+  if (workers < 2) return;
+  NameFabric(ports, env);
+  NameInterface(addresses, host, env);
 }
 
 }  // namespace muster::agent

@@ -19,8 +19,38 @@ InfinibandReading Port(const std::string& device, const std::string& link_layer,
 
 Environment HintsOf(const std::vector<InfinibandReading>& ports, int workers = 2,
                     Environment env = {}) {
-  AddNcclHints(ports, workers, env);
+  AddNcclHints(ports, {}, "10.0.0.2", workers, env);
   return env;
+}
+
+const std::vector<InterfaceAddress> kTwoInterfaces = {{"lo", "127.0.0.1", true},
+                                                      {"eth0", "10.0.0.2"},
+                                                      {"eth0", "fd00::2"},
+                                                      {"docker0", "172.17.0.1"}};
+
+TEST(NcclHintsTest, OfSeveralInterfacesTheOneWithTheWorkersAddressIsNamed) {
+  for (const char* host : {"10.0.0.2", "fd00::2"}) {
+    Environment env;
+    AddNcclHints({}, kTwoInterfaces, host, 2, env);
+    EXPECT_EQ(env, (Environment{{"NCCL_SOCKET_IFNAME", "=eth0"}, {"GLOO_SOCKET_IFNAME", "eth0"}}));
+  }
+}
+
+TEST(NcclHintsTest, OneInterfaceAndAnUnknownAddressAndTheLoopbackNeedNoName) {
+  const auto hints = [](const std::vector<InterfaceAddress>& addresses, const char* host) {
+    Environment env;
+    AddNcclHints({}, addresses, host, 2, env);
+    return env;
+  };
+  EXPECT_EQ(hints({kTwoInterfaces[0], kTwoInterfaces[1]}, "10.0.0.2"), Environment());
+  EXPECT_EQ(hints(kTwoInterfaces, "10.9.9.9"), Environment());
+  EXPECT_EQ(hints(kTwoInterfaces, "127.0.0.1"), Environment()) << "all workers on this machine";
+}
+
+TEST(NcclHintsTest, AnInterfaceThatTheJobNamesStays) {
+  Environment env = {{"NCCL_SOCKET_IFNAME", "eth"}};
+  AddNcclHints({}, kTwoInterfaces, "10.0.0.2", 2, env);
+  EXPECT_EQ(env.at("NCCL_SOCKET_IFNAME"), "eth");
 }
 
 TEST(NcclHintsTest, TheFabricIsNamedWhereAnEthernetAdapterIsBesideIt) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "agent/hardware/machine_reader.h"
+#include "agent/hardware/network_interfaces.h"
 #include "agent/hardware/sysfs_tree.h"
 #include "agent/worker/gpu_plan.h"
 #include "agent/worker/nccl_hints.h"
@@ -147,13 +148,15 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
     env["MUSTER_LINK_FD"] = "3";
     MUSTER_RETURN_IF_ERROR(GiveGpu(at, env, program));
     if (spec.workers().gpus() > 0) {
-      AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), at.group_world_size, env);
+      AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), ReadInterfaceAddresses(),
+                   options_.config.host, at.group_world_size, env);
     }
     program.argv = {options_.trainer_path, "--link-fd=3"};
   } else {
     MUSTER_RETURN_IF_ERROR(AddCheckpointDirectory(spec, files_, env));
     MUSTER_ASSIGN_OR_RETURN(program.argv, ReadUserCommand(spec.template_().raw()));
-    AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), at.group_world_size, env);
+    AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), ReadInterfaceAddresses(),
+                 options_.config.host, at.group_world_size, env);
     for (std::string& argument : program.argv) argument = ExpandVariables(argument, env);
   }
   program.env = ToVector(env);

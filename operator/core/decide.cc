@@ -19,6 +19,7 @@
 #include "operator/core/gang.h"
 #include "operator/core/grow.h"
 #include "operator/core/hand_over.h"
+#include "operator/core/keep_spares.h"
 #include "operator/core/ledger.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
@@ -43,11 +44,27 @@ using Policy = void (*)(Draft&);
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {
-    HandleDeletion, ReportProgress,       ReportCheckpoint,        ExpireFinished,
-    Admit,          RestoreFailures,      RecordFinishedCommands,  FinishWhenDone,
-    CountFailures,  ApplyQueueOrder,      SuspendOrResume,         EnforceDeadline,
-    EvacuateNodes,  GrowIntoFreeCapacity, SaveBeforeMembersChange, DriveRounds,
-    KeepReplicas,   SaveOnRequest,        SaveAtIntervals,         ReconcilePods,
+    HandleDeletion,
+    ReportProgress,
+    ReportCheckpoint,
+    ExpireFinished,
+    Admit,
+    RestoreFailures,
+    RecordFinishedCommands,
+    FinishWhenDone,
+    CountFailures,
+    ApplyQueueOrder,
+    SuspendOrResume,
+    EnforceDeadline,
+    EvacuateNodes,
+    GrowIntoFreeCapacity,
+    KeepSpares,
+    SaveBeforeMembersChange,
+    DriveRounds,
+    KeepReplicas,
+    SaveOnRequest,
+    SaveAtIntervals,
+    ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few

@@ -49,6 +49,8 @@ void PrintScore(const Json& page) {
 }
 
 void PrintSize(const Json& page) {
+  const std::string spares = StringField(page, "spares");
+  if (!spares.empty()) std::printf("  spares: %s\n", spares.c_str());
   const Json& size = ObjectField(page, "size");
   const std::string sentence = StringField(size, "sentence");
   if (sentence.empty()) return;

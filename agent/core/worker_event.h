@@ -78,6 +78,8 @@ struct RankPlacement {
   int group_rank = 0;
   int group_world_size = 1;
   int restart_count = 0;
+  // The index by which programs of indexed Jobs know their part of the work; absent: the worker's.
+  std::optional<int> completion_index = std::nullopt;
   // Rank 0's endpoint; empty if it is not known at launch (the built-in trainer gets it with Go).
   std::string master_endpoint;
 
@@ -113,8 +115,10 @@ struct ServeReplicas {
 struct ReplicateTo {
   std::optional<v1alpha1::ReplicaPeer> peer;
 };
-// Fetches this worker's copies from those peers, in at most that time; answered by ReplicasFetched.
+// Fetches the copies of worker `of` from those peers, in at most that time, for this worker's
+// ranks; answered by ReplicasFetched.
 struct FetchReplicas {
+  int of = 0;
   std::vector<v1alpha1::ReplicaPeer> sources;
   absl::Duration within;
 };

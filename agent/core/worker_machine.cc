@@ -59,7 +59,10 @@ void WorkerMachine::On(const StreamOpened&) {
   auto* hello = message.mutable_hello();
   *hello->mutable_worker() = config_.worker;
   *hello->mutable_seen() = seen_;
-  if (phase_ == Phase::kRunning) *hello->mutable_active() = round_;
+  if (phase_ == Phase::kRunning) {
+    *hello->mutable_active() = round_;
+    hello->set_first_rank(first_rank_);
+  }
   hello->set_ranks(config_.ranks);
   hello->set_host(config_.host);
   hello->set_version(config_.version);

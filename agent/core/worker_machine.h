@@ -117,8 +117,8 @@ class WorkerMachine {
   void PrepareCommand();
   // Serves replicas if `spec` wants them.
   void ServeReplicas(const v1alpha1::TrainingJobSpec& spec);
-  // Before the first process of the ranks there is nothing here to go on from: asks the agents that
-  // keep this worker's replicas.
+  // Before the first round of the ranks there is nothing here to go on from: asks the agents that
+  // keep the replicas of the worker that had the ranks.
   void FetchReplicas(const v1alpha1::PrepareRound& prepare);
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);

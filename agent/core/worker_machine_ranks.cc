@@ -124,6 +124,8 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
                       .group_world_size = group_world_size_,
                       .restart_count = slot.restarts,
                       .master_endpoint = master_endpoint};
+  // Where there are spares, any worker may have any part of the work.
+  if (round_spec_.workers().spares() > 0) launch.placement.completion_index = group_rank_;
   Do(std::move(launch));
   if (!runs_trainer()) return;
   ToTrainer message;

@@ -26,7 +26,10 @@ void WorkerMachine::ServeReplicas(const v1alpha1::TrainingJobSpec& spec) {
 void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
   if (prepare.fresh() || !WantsReplicas(round_spec_) || prepare.replicas_at().empty()) return;
   fetching_ = true;
-  Do(agent::FetchReplicas{{prepare.replicas_at().begin(), prepare.replicas_at().end()},
+  // A spare takes the place of another worker.
+  const int of = prepare.has_copies_of() ? prepare.copies_of() : config_.worker.index();
+  Do(agent::FetchReplicas{of,
+                          {prepare.replicas_at().begin(), prepare.replicas_at().end()},
                           kShareOfPrepare * settings_->prepare_deadline});
 }
 

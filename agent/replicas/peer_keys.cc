@@ -71,4 +71,15 @@ absl::Status CheckCaller(const grpc::AuthContext& context, const std::string& jo
       absl::StrCat("the certificate is not that of worker ", index, " of this job"));
 }
 
+absl::Status CheckCallerOfJob(const grpc::AuthContext& context, const std::string& job_uid) {
+  if (!IsEncrypted(context)) return absl::OkStatus();
+  const auto certificate = ReadCertificate(PeerCertificate(context).value_or(""));
+  if (certificate.ok() &&
+      std::any_of(certificate->dns_names.begin(), certificate->dns_names.end(),
+                  [&](const std::string& name) { return IsWorkerServerName(name, job_uid); })) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError("the certificate is not that of a worker of this job");
+}
+
 }  // namespace muster::agent

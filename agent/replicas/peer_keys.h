@@ -53,6 +53,9 @@ std::shared_ptr<grpc::Channel> NewPeerChannel(const v1alpha1::ReplicaPeer& peer,
 // socket its word is taken. PermissionDenied otherwise.
 absl::Status CheckCaller(const grpc::AuthContext& context, const std::string& job_uid, int index);
 
+// The same for any worker of the job.
+absl::Status CheckCallerOfJob(const grpc::AuthContext& context, const std::string& job_uid);
+
 }  // namespace muster::agent
 
 #endif  // MUSTER_AGENT_REPLICAS_PEER_KEYS_H_

@@ -57,10 +57,11 @@ void ReplicaExchange::SetPeer(std::optional<v1alpha1::ReplicaPeer> peer) {
   if (sender_ != nullptr) sender_->SetPeer(std::move(peer));
 }
 
-void ReplicaExchange::Fetch(std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within) {
+void ReplicaExchange::Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources,
+                            absl::Duration within) {
   if (fetch_.joinable()) fetch_.join();
-  fetch_ = std::thread([this, sources = std::move(sources), within] {
-    FetchFrom(sources, within);
+  fetch_ = std::thread([this, of, sources = std::move(sources), within] {
+    FetchFrom(of, sources, within);
     {
       MutexLock lock(mu_);
       fetched_ = true;
@@ -69,8 +70,10 @@ void ReplicaExchange::Fetch(std::vector<v1alpha1::ReplicaPeer> sources, absl::Du
   });
 }
 
-void ReplicaExchange::FetchFrom(const std::vector<v1alpha1::ReplicaPeer>& sources,
+void ReplicaExchange::FetchFrom(int of, const std::vector<v1alpha1::ReplicaPeer>& sources,
                                 absl::Duration within) {
+  v1alpha1::WorkerId lost = options_.worker;
+  lost.set_index(of);
   const absl::Time begun = clock_.Monotonic();
   const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(within);
   for (const v1alpha1::ReplicaPeer& peer : sources) {
@@ -82,7 +85,7 @@ void ReplicaExchange::FetchFrom(const std::vector<v1alpha1::ReplicaPeer>& source
       fetching_ = &context;
     }
     const FetchedCopies fetched =
-        FetchCopies(Dial(peer), context, options_.worker, options_.ranks, options_.folder, files_);
+        FetchCopies(Dial(peer), context, lost, options_.ranks, options_.folder, files_);
     {
       MutexLock lock(mu_);
       fetching_ = nullptr;

@@ -52,9 +52,9 @@ class ReplicaExchange {
   absl::Status Serve(int64_t room);
   // As ReplicaSender::SetPeer; without effect before Serve().
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
-  // Fetches from the first of `sources` that has any, and returns ReplicasFetched in Take(), at the
-  // latest after `within`. One fetch at a time.
-  void Fetch(std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within);
+  // Fetches the replicas of worker `of` from the first of `sources` that has any, and returns
+  // ReplicasFetched in Take(), at the latest after `within`. One fetch at a time.
+  void Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within);
 
   // Readable when Take() has something to return.
   int poll_fd() const { return wake_.get(); }
@@ -63,7 +63,7 @@ class ReplicaExchange {
 
  private:
   void NoteChange();
-  void FetchFrom(const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
+  void FetchFrom(int of, const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
   std::shared_ptr<grpc::Channel> Dial(const v1alpha1::ReplicaPeer& peer) const;
 
   const Options options_;

@@ -31,7 +31,7 @@ TEST(ReplicaExchangeTest, ALostWorkersSuccessorGetsItsCopiesFromItsKeeper) {
   owner.reset();
   Agent successor(1, 2);
   successor.Serve(1);
-  successor.exchange->Fetch({peer}, kPatience);
+  successor.exchange->Fetch(1, {peer}, kPatience);
   successor.Await<ReplicasFetched>();
   ASSERT_THAT(Names(successor.Rank()), ElementsAre("step-000000010"));
   EXPECT_EQ(StateIn(FileSystem(), successor.Rank() + "/step-000000010"), "ten");
@@ -78,7 +78,7 @@ TEST(ReplicaExchangeTest, AFetchThatFindsNothingEnds) {
   gone.set_endpoint("unix:/nowhere/replicas.sock");
   Agent successor(1, 2);
   successor.Serve(1);
-  successor.exchange->Fetch({gone, empty}, kPatience);
+  successor.exchange->Fetch(1, {gone, empty}, kPatience);
   successor.Await<ReplicasFetched>();
   EXPECT_THAT(Names(successor.Rank()), IsEmpty());
 }

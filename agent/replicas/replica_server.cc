@@ -33,8 +33,10 @@ class ReplicaServer::Service final : public v1alpha1::Replicas::Service {
   grpc::Status Fetch(grpc::ServerContext* context, const v1alpha1::FetchReplicas* request,
                      grpc::ServerWriter<v1alpha1::ReplicaPart>* writer) override {
     const v1alpha1::WorkerId& worker = request->worker();
-    absl::Status status = Check(*context, worker);
-    if (!status.ok()) return ToGrpc(status);
+    absl::Status status = worker.job_uid() == job_uid_
+                              ? CheckCallerOfJob(*context->auth_context(), job_uid_)
+                              : absl::PermissionDeniedError("the worker is of another job");
+    if (!status.ok()) return ToGrpc(Refused(*context, std::move(status)));
     for (const ReplicaStore::Replica& replica : store_.Of(worker.index())) {
       status = SendCopy(files_, replica.path, worker, replica.local_rank,
                         [&](const v1alpha1::ReplicaPart& part) {
@@ -51,6 +53,11 @@ class ReplicaServer::Service final : public v1alpha1::Replicas::Service {
     absl::Status status = worker.job_uid() == job_uid_
                               ? CheckCaller(*context.auth_context(), job_uid_, worker.index())
                               : absl::PermissionDeniedError("the worker is of another job");
+    return Refused(context, std::move(status));
+  }
+
+  // Logs the refusal of a call, if it is one.
+  static absl::Status Refused(const grpc::ServerContext& context, absl::Status status) {
     if (!status.ok()) {
       MUSTER_LOG_LIMITED(WARN, context.peer(), "refused a call about replicas", {"error", status});
     }

@@ -14,7 +14,8 @@
 namespace muster::agent {
 
 // The gRPC service by which other workers' agents store and fetch their replicas. A worker stores
-// and fetches only its own. Serves from construction until it is destroyed. Thread-safe.
+// only its own, and fetches those of any worker of its job: it may take that one's place. Serves
+// from construction until it is destroyed. Thread-safe.
 class ReplicaServer {
  public:
   struct Options {

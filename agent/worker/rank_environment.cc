@@ -50,7 +50,7 @@ Environment RankEnvironment(Environment env, const v1alpha1::WorkerId& worker,
   set("PET_NPROC_PER_NODE", at.local_world_size);
   set("PET_NODE_RANK", at.group_rank);
   env["PET_RDZV_ID"] = env["TORCHELASTIC_RUN_ID"];
-  set("JOB_COMPLETION_INDEX", worker.index());
+  set("JOB_COMPLETION_INDEX", at.completion_index.value_or(worker.index()));
   env.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
   env.emplace("OMP_NUM_THREADS", "1");
   env.emplace("OMP_WAIT_POLICY", "passive");

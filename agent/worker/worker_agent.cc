@@ -245,7 +245,7 @@ void WorkerAgent::Do(const FetchReplicas& fetch) {
     pending_.push_back(ReplicasFetched{});
     return;
   }
-  replicas_->Fetch(fetch.sources, fetch.within);
+  replicas_->Fetch(fetch.of, fetch.sources, fetch.within);
 }
 
 void WorkerAgent::Do(const Redial& redial) {

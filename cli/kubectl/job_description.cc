@@ -12,6 +12,7 @@
 #include "cli/kubectl/text_table.h"
 #include "cli/progress_line.h"
 #include "operator/core/ledger_book.h"
+#include "operator/core/size_reason.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::cli::kubectl {
@@ -157,6 +158,9 @@ std::string DescribeJob(const TrainingJob& job, const std::vector<Json>& pods,
   Add(out, "Workers:",
       absl::StrCat(workers.ready(), " ready of ", workers.desired(), "; wanted ",
                    job.spec.workers().count()));
+  if (const std::string spares = control::DescribeSpares(job.spec, job.status); !spares.empty()) {
+    Add(out, "Spares:", spares);
+  }
   Add(out, "Round:", absl::StrCat(job.status.round(), " (term ", job.status.term(), ")"));
   AddProgress(job, out);
   AddCheckpoint(job, now, out);

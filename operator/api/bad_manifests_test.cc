@@ -51,7 +51,7 @@ const ManifestCase kNamesAndTypes[] = {
      "job.yaml:5: spec.workers.cuont: unknown field; did you mean count?\n"},
     {"UnknownFieldFar", "{count: 2}", "{count: 2, gpuMemory: 80}",
      "job.yaml:5: spec.workers.gpuMemory: unknown field; the fields here are count, min, max, "
-     "gpus, ranks, rdma and sharedMemory\n"},
+     "gpus, ranks, rdma, sharedMemory and spares\n"},
     {"WrongCase", "globalBatch", "global_batch",
      "job.yaml:9: spec.trainer.train.global_batch: unknown field; did you mean globalBatch?\n"},
     {"StringForInteger", "steps: 100", "steps: \"100\"",
@@ -182,7 +182,7 @@ const ManifestCase kSeveral[] = {
     {"AllAtOnce", "{count: 2}", "{count: 0, spot: true}\n  elastic: {rankDeadline: fast}",
      "job.yaml:5: spec.workers.count: is 0; want 1 to 5000\n"
      "job.yaml:5: spec.workers.spot: unknown field; the fields here are count, min, max, gpus, "
-     "ranks, rdma and sharedMemory\n"
+     "ranks, rdma, sharedMemory and spares\n"
      "job.yaml:6: spec.elastic.rankDeadline: the string \"fast\" is not a positive duration; want "
      "one like 90s, 10m or 1h30m\n"},
     {"DuplicateKey", "steps: 100", "steps: 100, steps: 200",

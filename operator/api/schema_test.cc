@@ -57,7 +57,7 @@ TEST(SchemaOf, ReadsOptions) {
   EXPECT_TRUE(IsRaw(*v1alpha1::PodTemplate::descriptor()));
   EXPECT_FALSE(IsRaw(workers));
   EXPECT_EQ(FieldNames(workers), (std::vector<std::string>{"count", "min", "max", "gpus", "ranks",
-                                                           "rdma", "sharedMemory"}));
+                                                           "rdma", "sharedMemory", "spares"}));
 }
 
 }  // namespace

@@ -228,6 +228,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     state.version = hello.version();
     state.seen = hello.seen();
     state.active = hello.active();
+    state.first_rank = hello.first_rank();
     state.loading = hello.loading();
     worker.attachment = id;
     attachments_[id] = {&job, &worker};

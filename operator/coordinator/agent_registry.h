@@ -57,6 +57,7 @@ struct AgentState {
   std::string version;
   v1alpha1::RoundId seen;
   v1alpha1::RoundId active;
+  int first_rank = 0;    // in `active`, as of the hello
   bool loading = false;  // as it said last
   std::optional<v1alpha1::WorkerReady> ready;
   std::optional<v1alpha1::WorkerJoined> joined;

@@ -1,10 +1,13 @@
 #include "operator/core/admission.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/core/finalizer.h"
+#include "operator/core/keep_spares.h"
 
 namespace muster::control {
 namespace {
@@ -27,8 +30,10 @@ void AcceptSpec(Draft& draft) {
 void Admit(Draft& draft) {
   v1alpha1::TrainingJobStatus& status = draft.status();
   status.set_observed_generation(draft.view.job.generation);
-  if (!draft.view.spec_errors.empty()) {
-    const std::string errors = absl::StrJoin(draft.view.spec_errors, "; ");
+  std::vector<std::string> found = draft.view.spec_errors;
+  if (std::string no = WhyNoSpares(draft.spec()); !no.empty()) found.push_back(std::move(no));
+  if (!found.empty()) {
+    const std::string errors = absl::StrJoin(found, "; ");
     const v1alpha1::Condition* shown = FindCondition(status, ConditionType::kAdmitted);
     if (shown == nullptr || shown->status() != "False") {
       draft.EmitWarning(Reason::kInvalidSpec, errors);

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 74> kReasons = {{
+constexpr Table<Reason, 75> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -83,6 +83,7 @@ constexpr Table<Reason, 74> kReasons = {{
     {Reason::kFreeCapacity, "FreeCapacity"},
     {Reason::kYielded, "Yielded"},
     {Reason::kGrowthEnded, "GrowthEnded"},
+    {Reason::kSwapped, "Swapped"},
     {Reason::kLossNotFalling, "LossNotFalling"},
     {Reason::kLossSpike, "LossSpike"},
     {Reason::kThroughputDrop, "ThroughputDrop"},

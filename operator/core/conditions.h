@@ -86,10 +86,11 @@ enum class Reason {
   kPriority,
   kDefragmented,
   kRunsAgain,
-  // The growth of a job beyond workers.count, which writes no condition
+  // The growth of a job beyond workers.count, and its spares, which write no condition
   kFreeCapacity,
   kYielded,
   kGrowthEnded,
+  kSwapped,
   // AlertFiring
   kLossNotFalling,
   kLossSpike,

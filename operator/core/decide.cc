@@ -20,6 +20,7 @@
 #include "operator/core/gang.h"
 #include "operator/core/grow.h"
 #include "operator/core/hand_over.h"
+#include "operator/core/keep_spares.h"
 #include "operator/core/ledger.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
@@ -61,6 +62,7 @@ constexpr Policy kPolicies[] = {
     FindStraggler,
     EvacuateNodes,
     GrowIntoFreeCapacity,
+    KeepSpares,
     SaveBeforeMembersChange,
     DriveRounds,
     KeepReplicas,

@@ -27,7 +27,12 @@ int Draft::WorkersWanted() const {
   const int count = WorkerCount(view.spec);
   const v1alpha1::PreemptionStatus& order = plan.status.preemption();
   if (order.workers() > 0) return std::min(count, order.workers());
-  return std::max(count, GrantedSize(view.spec, plan.status));
+  return GrowsByItself(view.spec) ? std::max(count, GrantedSize(view.spec, plan.status)) : count;
+}
+
+int Draft::SparesWanted() const {
+  if (SpareCount(view.spec) == 0 || plan.status.preemption().workers() > 0) return 0;
+  return std::max(0, GrantedSize(view.spec, plan.status) - WorkerCount(view.spec));
 }
 
 int Draft::WorkersBound(int count) const {

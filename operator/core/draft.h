@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_DRAFT_H_
 #define MUSTER_OPERATOR_CORE_DRAFT_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,13 @@ class Draft {
   // Returns workers.count, less while the queue allows fewer, or more while it has given the job
   // more (grow.h).
   int WorkersWanted() const;
+  // Returns how many spares the job may have now (keep_spares.h), beyond those.
+  int SparesWanted() const;
+  // Returns how many pods it is to have, which are those of the workers 0 to PodsWanted() - 1. Any
+  // of them may train.
+  int PodsWanted() const { return WorkersWanted() + SparesWanted(); }
   // Returns how many of the wanted workers have a pod on a node, or have ended and need none.
-  int WorkersBound() const { return WorkersBound(WorkersWanted()); }
+  int WorkersBound() const { return std::min(WorkersWanted(), WorkersBound(PodsWanted())); }
   // The same of the first `count` workers.
   int WorkersBound(int count) const;
   // Returns the worker of `index`, or null if it never had an incarnation.

@@ -11,17 +11,14 @@
 #include "operator/core/growth_sizes.h"
 #include "operator/core/index_ranges.h"
 #include "operator/core/membership.h"
+#include "operator/core/roster.h"
+#include "operator/core/spares.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
 #include "operator/core/workers.h"
 
 namespace muster::control {
 namespace {
-
-bool IsShrunk(const RoundMemory& memory, int index) {
-  const WorkerMemory* worker = FindWorkerMemory(memory, index);
-  return worker != nullptr && worker->shrunk;
-}
 
 // Returns true if some rank of the worker has not ended, as far as is known.
 bool RunsOn(const AgentView& agent, const RoundStamp& round) {
@@ -30,31 +27,6 @@ bool RunsOn(const AgentView& agent, const RoundStamp& round) {
     if (exit.round == round) ended.insert(exit.local_rank);
   }
   return static_cast<int>(ended.size()) < agent.ranks;
-}
-
-bool NeedsReplacement(const Draft& draft, const Worker& worker) {
-  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
-  return known != nullptr && known->needs_replacement;
-}
-
-struct Roster {
-  std::vector<const Worker*> present;  // the members of a round opened now
-  std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
-  int unknown = 0;                     // may hold live state, may come back
-  int ended = 0;                       // wanted workers that have ended
-  int left_out = 0;                    // wanted, but left out by Shrink or leaving their nodes
-  absl::Time recheck = absl::InfiniteFuture();
-};
-
-// Returns true if the worker's ranks may hold weights, because it was in a round before.
-bool MayHoldState(const Worker& worker) {
-  const AgentView* agent = worker.agent;
-  return agent != nullptr && (agent->seen.round > 0 || agent->ready || agent->joined);
-}
-
-// Returns true if the worker was in the last Active round, so that nobody holds newer state.
-bool HoldsNewest(const Draft& draft, const Worker& worker) {
-  return draft.plan.memory.holders.count({worker.index, worker.incarnation}) > 0;
 }
 
 // Returns true if a worker beyond workers.count can be in the next round, or still be in this one.
@@ -77,42 +49,6 @@ int SizeOfRound(const Draft& draft) {
   int there = count;
   while (there < wanted && IsThere(draft, draft.FindWorker(there), members)) ++there;
   return std::max(count, LargestUpTo(LargerSizes(draft.spec()), there));
-}
-
-Roster Count(const Draft& draft, int count) {
-  Roster roster;
-  for (const Worker& worker : draft.workers) {
-    const bool above = worker.index >= count;
-    roster.ended += worker.ended && !above;
-    if (worker.ended) continue;
-    if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
-    roster.recheck = std::min(roster.recheck, worker.recheck);
-    if (worker.presence == Presence::kUnknown) ++roster.unknown;
-    if (worker.presence != Presence::kPresent || NeedsReplacement(draft, worker)) continue;
-    const RoundMemory& memory = draft.plan.memory;
-    const bool shrunk = !above && (IsShrunk(memory, worker.index) || IsLeaving(memory, worker));
-    (above || shrunk ? roster.others : roster.present).push_back(&worker);
-    roster.left_out += shrunk;
-  }
-  return roster;
-}
-
-void SortByIndex(std::vector<const Worker*>& workers) {
-  std::sort(workers.begin(), workers.end(),
-            [](const Worker* a, const Worker* b) { return a->index < b->index; });
-}
-
-// Takes workers that Shrink left out back in if the gang would be too small without them.
-void TakeBack(int count, int at_least, Roster& roster) {
-  if (static_cast<int>(roster.present.size()) >= at_least) return;
-  std::vector<const Worker*> above;
-  for (const Worker* worker : roster.others) {
-    const bool in_range = worker->index < count;
-    (in_range ? roster.present : above).push_back(worker);
-  }
-  roster.others = std::move(above);
-  roster.left_out = 0;
-  SortByIndex(roster.present);
 }
 
 const AgentView* FindAgent(const JobView& view, const PodView& pod) {
@@ -159,9 +95,11 @@ bool KeepOneHolder(const Draft& draft, Roster& roster) {
   }
   if (holder == roster.others.end()) return true;
   const int most = std::max(draft.spec().workers().max(), draft.WorkersWanted());
-  if (static_cast<int>(roster.present.size()) >= most) roster.present.pop_back();
-  roster.present.push_back(*holder);
-  SortByIndex(roster.present);
+  if (static_cast<int>(roster.present.size()) >= most) {
+    roster.present.pop_back();
+    roster.seats.pop_back();
+  }
+  GiveSeat(**holder, roster);
   return true;
 }
 
@@ -179,18 +117,32 @@ absl::Time LoadedAt(const Draft& draft, const AgentView& agent) {
   return agent.loading ? agent.attached_at + draft.options.join_deadline : agent.attached_at;
 }
 
-// Returns those up to index `joining`.
+// Returns how many workers a round of `joining` workers lacks.
+int EmptySeats(const Draft& draft, int joining, const std::set<int>& members) {
+  int taken = static_cast<int>(members.size());
+  for (const Worker& worker : draft.workers) {
+    taken += worker.ended && members.count(worker.index) == 0;
+  }
+  return joining - taken;
+}
+
+// Returns those that join a round of `joining` workers. Spares that are not needed are none, nor
+// are those that still load: no round waits for them.
 Newcomers FindNewcomers(const Draft& draft, int joining) {
   const RoundMemory& memory = draft.plan.memory;
   Newcomers found;
-  if (AreFirst(memory.members, joining)) return found;
   const std::set<int> members = MemberIndices(memory.members);
-  for (int index = 0; index < joining; ++index) {
+  const int empty = EmptySeats(draft, joining, members);
+  if (empty <= 0) return found;
+  const int spares = draft.SparesWanted();
+  for (int index = 0; index < joining + spares; ++index) {
     if (members.count(index) > 0) continue;
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && (worker->ended || IsLeaving(memory, *worker))) continue;
     if (worker != nullptr && worker->presence == Presence::kPresent) {
-      const absl::Time loaded_at = LoadedAt(draft, *worker->agent);
+      const absl::Time loaded_at = spares > 0 && worker->agent->loading
+                                       ? absl::InfiniteFuture()
+                                       : LoadedAt(draft, *worker->agent);
       if (loaded_at <= draft.view.now) {
         found.there.push_back(worker);
         continue;
@@ -199,6 +151,10 @@ Newcomers FindNewcomers(const Draft& draft, int joining) {
     }
     found.others_come =
         found.others_come || IsOnNode(worker) || draft.view.placement.reason.empty();
+  }
+  if (static_cast<int>(found.there.size()) >= empty) {
+    found.there.resize(empty);
+    found.others_come = false;
   }
   return found;
 }
@@ -230,6 +186,9 @@ std::string DescribeShrink(const Draft& draft, int count) {
       count < WorkerCount(draft.spec()) || order.reason() == Name(Reason::kYielded);
   if (by_queue) return absl::StrCat("the job ", order.message());
   if (GrowsByItself(draft.spec())) return absl::StrCat("the job has ", count, " workers now");
+  if (static_cast<int>(draft.plan.memory.members.size()) <= count) {
+    return absl::StrCat("the job has ", draft.SparesWanted(), " spares now");
+  }
   return absl::StrCat("workers.count is ", count, " now");
 }
 
@@ -238,18 +197,23 @@ std::string DescribeShrink(const Draft& draft, int count) {
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed) {
   if (!ShrinksOnFailure(draft.spec())) return false;
   const int left = static_cast<int>(draft.plan.memory.members.size() - failed.size());
-  return left >= MinWorkers(draft.spec());
+  return left + ReadySpares(draft) >= MinWorkers(draft.spec());
 }
 
 void StopLeftOut(Draft& draft) {
   if (draft.spec().has_trainer()) return;
   RoundMemory& memory = draft.memory();
+  const std::set<int> staying = StayingMembers(draft, draft.WorkersWanted());
   for (const v1alpha1::Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr) continue;
     const AgentView* agent = worker->agent;
     if (worker->ended || agent == nullptr || !agent->attached) continue;
-    if (!IsShrunk(memory, worker->index) || !RunsOn(*agent, memory.id)) continue;
+    // Pods that are wanted no more are deleted, which ends their ranks as well.
+    const bool becomes_spare =
+        worker->index < draft.PodsWanted() && staying.count(worker->index) == 0;
+    if (!becomes_spare && !IsShrunk(memory, worker->index)) continue;
+    if (!RunsOn(*agent, memory.id)) continue;
     if (memory.stop.sent_session[worker->index] == agent->session) continue;
     memory.stop.sent_session[worker->index] = agent->session;
     memory.workers[worker->index].told_to_stop = worker->incarnation;
@@ -268,12 +232,10 @@ MemberSelection ChooseMembers(const Draft& draft) {
   // A job that is being stopped forms one more round of whichever workers are there, to save their
   // state.
   const bool stopping = memory.stop.since.has_value();
-  Roster roster = Count(draft, count);
-  const int open = count - roster.ended;
+  Roster roster = TakeRoster(draft, count, stopping ? 1 : MinWorkers(draft.spec()));
+  const int open = roster.open;
   const int at_least = stopping ? 1 : std::min(open, MinWorkers(draft.spec()));
-  TakeBack(count, at_least, roster);
   const int here = static_cast<int>(roster.present.size());
-  const int missing = open - here - roster.left_out;
   MemberSelection wanted;
   wanted.wait_sentence = absl::StrCat(here, " of ", open, " workers are bound and attached");
   wanted.recheck = roster.recheck;
@@ -289,8 +251,9 @@ MemberSelection ChooseMembers(const Draft& draft) {
     wanted.recheck = std::min(wanted.recheck, EndIsConfirmedAt(draft, *pod));
     return wanted;
   }
-  if (count > 0 && here > 0 && missing <= 0 && roster.unknown == 0) {
+  if (count > 0 && here > 0 && roster.missing <= 0 && roster.unknown == 0) {
     wanted.workers = std::move(roster.present);
+    wanted.seats = std::move(roster.seats);
     return wanted;
   }
   if (roster.unknown > 0) wanted.wait_reason = Reason::kUnknownAfterTakeOver;
@@ -305,6 +268,7 @@ MemberSelection ChooseMembers(const Draft& draft) {
   const absl::Time until = memory.phase_since + draft.options.replacement_wait;
   if (at_once || draft.view.now >= until) {
     wanted.workers = std::move(roster.present);
+    wanted.seats = std::move(roster.seats);
   } else {
     wanted.recheck = std::min(wanted.recheck, until);
   }
@@ -317,7 +281,7 @@ std::optional<Break> FindOtherMembers(const Draft& draft) {
   const int count = SizeOfRound(draft);
   Break found;
   found.reason = Reason::kMembershipChanged;
-  if (!memory.members.empty() && memory.members.back().worker().index() >= count && count > 0) {
+  if (count > 0 && StayingMembers(draft, count).size() < memory.members.size()) {
     found.sentence = DescribeShrink(draft, count);
     return found;
   }

@@ -8,12 +8,14 @@
 
 #include "operator/core/break.h"
 #include "operator/core/draft.h"
+#include "operator/core/seats.h"
 
 namespace muster::control {
 
 // The members of a round opened now, or the reason why none is to be opened yet.
 struct MemberSelection {
   std::vector<const Worker*> workers;  // in rank order; empty: wait
+  std::vector<Seat> seats;             // theirs
   Reason wait_reason = Reason::kWaitingForWorkers;
   std::string wait_sentence;
   absl::Time recheck = absl::InfiniteFuture();
@@ -22,7 +24,8 @@ struct MemberSelection {
 // The first start needs all workers.count workers, unless some cannot be placed. Later,
 // failurePolicy Shrink continues at once with the survivors, and RestartRank waits up to
 // options.replacement_wait for replacements. Neither goes below workers.min, nor treats a worker as
-// dead whose state is only unknown. No round waits for workers beyond workers.count.
+// dead whose state is only unknown. No round waits for workers beyond workers.count, and spares sit
+// at once where workers are missing (roster.h).
 MemberSelection ChooseMembers(const Draft& draft);
 
 // Returns a Break with reason MembershipChanged if the Active round should grow (a worker came

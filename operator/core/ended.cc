@@ -46,7 +46,7 @@ void RecordFinishedCommands(Draft& draft) {
 int EndedWorkers(const Draft& draft) {
   int ended = 0;
   for (const Worker& worker : draft.workers) {
-    ended += worker.ended && worker.index < draft.WorkersWanted();
+    ended += worker.ended && worker.index < draft.PodsWanted();
   }
   return ended;
 }

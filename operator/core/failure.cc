@@ -13,6 +13,7 @@
 #include "operator/core/failure_text.h"
 #include "operator/core/finish.h"
 #include "operator/core/repeat.h"
+#include "operator/core/spares.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/workers.h"
 
@@ -286,6 +287,7 @@ void EvaluateRoundFailures(Draft& draft) {
   RoundFinder finder(draft);
   const bool built_in = draft.spec().has_trainer();
   for (const AgentView& agent : draft.view.agents) {
+    if (IsNewSpare(draft, agent)) continue;
     for (const ExitReport& exit : agent.exits) {
       if (exit.round.round < draft.memory().failure.evaluated_round) continue;
       if (!built_in && exit.exit_code == 0 && exit.signal == 0) continue;
@@ -339,6 +341,7 @@ void EvaluatePodFailures(Draft& draft) {
   for (const Worker& worker : draft.workers) {
     if (draft.done) return;
     if (worker.pod == nullptr || worker.ended || !HasFailed(*worker.pod)) continue;
+    if (IsWaitingSpare(draft, worker)) continue;
     WorkerMemory& known = memory.workers[worker.index];
     if (known.counted_pod == worker.pod->uid) continue;
     known.counted_pod = worker.pod->uid;

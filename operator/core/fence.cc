@@ -41,7 +41,7 @@ bool ObeysHere(const Draft& draft, const PodView& pod) {
   if (worker == nullptr || worker->pod != &pod) return false;
   if (worker->ended) return true;
   if (WasToldToStop(draft.plan.memory, worker->index, worker->incarnation)) return false;
-  if (pod.index >= draft.WorkersWanted() || IsLeaving(draft.plan.memory, *worker)) return false;
+  if (pod.index >= draft.PodsWanted() || IsLeaving(draft.plan.memory, *worker)) return false;
   if (worker->presence == Presence::kStarting)
     return worker->agent != nullptr || IsNew(draft, *worker);
   return worker->presence == Presence::kPresent || worker->presence == Presence::kUnknown;

@@ -120,7 +120,7 @@ void DeleteOthers(Draft& draft, int count) {
     if (known && pod.incarnation < draft.view.status.incarnations(pod.index)) {
       draft.Delete(pod, "a newer incarnation takes its place");
     } else if (settled && pod.index >= count && (broken || members.count(pod.index) == 0)) {
-      draft.Delete(pod, "workers.count is lower now");
+      draft.Delete(pod, "the job is to have fewer workers now");
     }
   }
 }
@@ -132,7 +132,7 @@ std::string PodName(absl::string_view job, int index, int incarnation) {
 }
 
 void ReconcilePods(Draft& draft) {
-  const int count = draft.WorkersWanted();
+  const int count = draft.PodsWanted();
   while (draft.status().incarnations_size() < count) {
     draft.status().add_incarnations(0);
     Raise(draft, draft.status().incarnations_size() - 1);

@@ -129,7 +129,7 @@ TEST(GangTest, OlderIncarnationsAndExtraWorkersAreDeletedByUid) {
   EXPECT_EQ(plan.deletes[0].uid, "uid-job-0-1");
   EXPECT_EQ(plan.deletes[0].reason, "a newer incarnation takes its place");
   EXPECT_EQ(plan.deletes[1].uid, "uid-job-1-1");
-  EXPECT_EQ(plan.deletes[1].reason, "workers.count is lower now");
+  EXPECT_EQ(plan.deletes[1].reason, "the job is to have fewer workers now");
 }
 
 }  // namespace

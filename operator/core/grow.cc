@@ -19,26 +19,6 @@
 namespace muster::control {
 namespace {
 
-void SetGranted(Draft& draft, int workers) {
-  if (workers > WorkerCount(draft.spec())) {
-    draft.status().mutable_elastic()->set_workers(workers);
-  } else if (draft.status().elastic().has_workers()) {
-    draft.status().mutable_elastic()->clear_workers();
-  }
-}
-
-// Restores the snooze that the last leader began.
-void Restore(Draft& draft) {
-  GrowthMemory& memory = draft.memory().growth;
-  if (memory.restored) return;
-  memory.restored = true;
-  // A wall clock that was set back must not make the snooze any longer.
-  const absl::Duration left =
-      std::clamp(ParseWall(draft.view.status.elastic().snoozed_until()) - draft.view.wall,
-                 absl::ZeroDuration(), draft.options.growth_snooze_limit);
-  memory.snoozed_until = draft.view.now + left;
-}
-
 // Keeps only the first `keep` workers, and workers.count at least.
 void GiveUp(Draft& draft, int keep, bool failed, std::string sentence) {
   SetGranted(draft, keep);
@@ -47,13 +27,6 @@ void GiveUp(Draft& draft, int keep, bool failed, std::string sentence) {
   if (failed) elastic.set_failures(elastic.failures() + 1);
   SnoozeGrowth(draft);
   draft.EmitWarning(Reason::kGrowthEnded, std::move(sentence));
-}
-
-// A change of the spec may no longer allow the size.
-void FollowSpec(Draft& draft) {
-  if (!draft.status().elastic().has_workers()) return;
-  const int allowed = GrantedSize(draft.spec(), draft.status());
-  if (allowed != draft.status().elastic().workers()) SetGranted(draft, allowed);
 }
 
 bool IsLostOrLeaves(const Draft& draft, const Worker& worker, bool member) {
@@ -157,8 +130,33 @@ void StateWish(Draft& draft) {
 
 }  // namespace
 
+void SetGranted(Draft& draft, int workers) {
+  if (workers > WorkerCount(draft.spec())) {
+    draft.status().mutable_elastic()->set_workers(workers);
+  } else if (draft.status().elastic().has_workers()) {
+    draft.status().mutable_elastic()->clear_workers();
+  }
+}
+
+void FollowSpec(Draft& draft) {
+  if (!draft.status().elastic().has_workers()) return;
+  const int allowed = GrantedSize(draft.spec(), draft.status());
+  if (allowed != draft.status().elastic().workers()) SetGranted(draft, allowed);
+}
+
+void RestoreSnooze(Draft& draft) {
+  GrowthMemory& memory = draft.memory().growth;
+  if (memory.restored) return;
+  memory.restored = true;
+  // A wall clock that was set back must not make the snooze any longer.
+  const absl::Duration left =
+      std::clamp(ParseWall(draft.view.status.elastic().snoozed_until()) - draft.view.wall,
+                 absl::ZeroDuration(), draft.options.growth_snooze_limit);
+  memory.snoozed_until = draft.view.now + left;
+}
+
 void TakeGrowth(Draft& draft, const QueueOrder& order) {
-  if (!GrowsByItself(draft.spec())) return;
+  if (!MayHaveMore(draft.spec())) return;
   const int had = GrantedSize(draft.spec(), draft.status());
   SetGranted(draft, order.workers);
   const int has = GrantedSize(draft.spec(), draft.status());
@@ -175,7 +173,7 @@ void TakeGrowth(Draft& draft, const QueueOrder& order) {
 }
 
 void SnoozeGrowth(Draft& draft) {
-  if (!GrowsByItself(draft.spec())) return;
+  if (!MayHaveMore(draft.spec())) return;
   v1alpha1::ElasticStatus& elastic = *draft.status().mutable_elastic();
   const absl::Duration first = GrowthSnooze(draft.spec());
   absl::Duration snooze = first;
@@ -189,11 +187,12 @@ void SnoozeGrowth(Draft& draft) {
 }
 
 void GrowIntoFreeCapacity(Draft& draft) {
+  if (SpareCount(draft.spec()) > 0) return;
   if (!GrowsByItself(draft.spec())) {
     draft.memory().growth = {};
     return draft.status().clear_elastic();
   }
-  Restore(draft);
+  RestoreSnooze(draft);
   if (draft.memory().stop.since) return;
   FollowSpec(draft);
   WatchExtras(draft);

@@ -6,6 +6,14 @@
 
 namespace muster::control {
 
+// The number of workers beyond workers.count that the queue gives a job, in status.elastic.workers;
+// keep_spares.h does the same for spares.
+void SetGranted(Draft& draft, int workers);
+// Takes those back that the spec no longer allows.
+void FollowSpec(Draft& draft);
+// Restores the snooze that the last leader began.
+void RestoreSnooze(Draft& draft);
+
 // Takes from an order of the queue how many workers beyond workers.count the job may have, and
 // snoozes its growth if that is fewer than before.
 void TakeGrowth(Draft& draft, const QueueOrder& order);

@@ -11,6 +11,24 @@ namespace muster::control {
 using v1alpha1::TrainingJobSpec;
 using v1alpha1::TrainingJobStatus;
 
+namespace {
+
+int WorkersOfSlice(const TrainingJobSpec& spec) {
+  const bool has_slices = spec.topology().slices_size() > 0;
+  return has_slices ? std::max(1, spec.topology().slices(0).workers()) : 1;
+}
+
+std::vector<int> SizesWithSpares(const TrainingJobSpec& spec) {
+  std::vector<int> sizes;
+  const int count = WorkerCount(spec);
+  for (int size = count + 1; size <= count + SpareCount(spec); ++size) {
+    if (size % WorkersOfSlice(spec) == 0) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+}  // namespace
+
 int MicroBatchesOfBusiestRank(const TrainingJobSpec& spec, int workers) {
   const v1alpha1::TrainSpec& train = spec.trainer().train();
   const int64_t all = train.global_batch() / std::max(1, train.micro_batch());
@@ -20,11 +38,11 @@ int MicroBatchesOfBusiestRank(const TrainingJobSpec& spec, int workers) {
 
 std::vector<int> LargerSizes(const TrainingJobSpec& spec) {
   std::vector<int> sizes;
+  if (!GrowsByItself(spec)) return SizesWithSpares(spec);
   const int ranks = planner::RanksOf(spec.workers());
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   const int shard = parallelism.has_shard() ? std::max(1, parallelism.shard()) : 1;
-  const bool has_slices = spec.topology().slices_size() > 0;
-  const int slice = has_slices ? std::max(1, spec.topology().slices(0).workers()) : 1;
+  const int slice = WorkersOfSlice(spec);
   int shortest = MicroBatchesOfBusiestRank(spec, WorkerCount(spec));
   for (int size = WorkerCount(spec) + 1; size <= MaxWorkers(spec); ++size) {
     if (int64_t{size} * ranks % shard != 0 || size % slice != 0) continue;

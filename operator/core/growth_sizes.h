@@ -10,7 +10,8 @@ namespace muster::control {
 
 // Returns the numbers above workers.count, up to workers.max, that a job with elastic.policy Grow
 // may have, ascending: parallelism.shard divides their ranks, topology.slices their workers, and
-// each shortens a step. Empty for every other job.
+// each shortens a step. A job with workers.spares may have each number up to workers.count and
+// these in whole slices. Empty for every other job.
 std::vector<int> LargerSizes(const v1alpha1::TrainingJobSpec& spec);
 
 // Returns the number of micro-batches of the rank that has the most, which is how long a step takes

@@ -1,6 +1,7 @@
 #include "operator/core/hand_over.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "operator/core/held_slices.h"
 #include "operator/core/order_save.h"
 #include "operator/core/progress.h"
+#include "operator/core/roster.h"
 #include "operator/core/spot.h"
 #include "operator/core/workers.h"
 
@@ -24,11 +26,12 @@ bool SlicesLeave(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   const int count = draft.WorkersWanted();
   if (memory.phase != RoundPhase::kActive || memory.members.empty() || count == 0) return false;
-  if (memory.members.back().worker().index() < count) return false;
+  const std::set<int> staying = StayingMembers(draft, count);
+  if (staying.size() == memory.members.size()) return false;
   // Where every rank has a copy, the next round keeps one, even if no member stays (elastic.cc).
   if (ShardsOfRound(draft) == 1) return false;
-  return !HoldEverySlice(draft,
-                         [&](const Member& member) { return member.worker().index() < count; });
+  return !HoldEverySlice(
+      draft, [&](const Member& member) { return staying.count(member.worker().index()) > 0; });
 }
 
 // Returns true if a member is lost, or leaves its node: the round ends before all could save.

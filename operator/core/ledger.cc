@@ -24,18 +24,23 @@ bool IsState(const v1alpha1::TrainingJobStatus& status, JobState state) {
   return status.state() == Name(state);
 }
 
-// Adds the workers up to `wanted` that are no members of the round by what they wait for.
+// Adds the workers that a round of `wanted` workers lacks by what they wait for. Spares are not
+// among the ranks that the job wants.
 void AddWaiting(const Draft& draft, int wanted, const std::vector<v1alpha1::Member>& round,
                 RanksByUse& workers) {
-  if (AreFirst(round, wanted)) return;
   const std::set<int> members = MemberIndices(round);
+  int lacking = wanted - static_cast<int>(members.size());
+  for (const Worker& worker : draft.workers) {
+    lacking -= worker.ended && members.count(worker.index) == 0;
+  }
   const v1alpha1::Condition* scheduled =
       FindCondition(draft.plan.status, ConditionType::kScheduled);
   const bool queued = scheduled != nullptr && scheduled->reason() == Name(Reason::kQueued);
-  for (int index = 0; index < wanted; ++index) {
+  for (int index = 0; index < wanted + draft.SparesWanted() && lacking > 0; ++index) {
     if (members.count(index) > 0) continue;
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && worker->ended) continue;
+    --lacking;
     const TimeUse unbound = queued ? TimeUse::kQueued : TimeUse::kPlacing;
     ++At(workers, IsOnNode(worker) ? TimeUse::kStarting : unbound);
   }

@@ -58,11 +58,6 @@ std::string TrajectoryOf(const std::string& membership) {
   return dot == std::string::npos ? "" : membership.substr(dot + 1);
 }
 
-bool AreFirst(const std::vector<v1alpha1::Member>& members, int count) {
-  return static_cast<int>(members.size()) == count &&
-         (count == 0 || members.back().worker().index() == count - 1);
-}
-
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members) {
   std::set<int> indices;
   for (const v1alpha1::Member& member : members) indices.insert(member.worker().index());

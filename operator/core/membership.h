@@ -19,13 +19,10 @@ std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
                             const std::string& trajectory);
 std::string TrajectoryOf(const std::string& membership);
 
-// Returns the members of a round in rank order, which is worker order; every worker must have a
-// pod.
+// Returns the members of a round whose ranks are in the order of `workers`, each of which must have
+// a pod.
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);
-
-// Returns true if the members, in rank order, are the workers 0 to `count` - 1.
-bool AreFirst(const std::vector<v1alpha1::Member>& members, int count);
 
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);
 

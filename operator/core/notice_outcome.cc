@@ -84,7 +84,7 @@ void SettleNotices(Draft& draft) {
     }
     const Worker* present = draft.FindWorker(index);
     const bool gone = present == nullptr || present->pod == nullptr;
-    if (gone && (stopping || index >= draft.WorkersWanted())) worker.notice = {};
+    if (gone && (stopping || index >= draft.PodsWanted())) worker.notice = {};
   }
 }
 

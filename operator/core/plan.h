@@ -69,8 +69,9 @@ struct PrepareOrder {
   bool fresh = false;  // end every rank's process and start a new one
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // one for all members
   std::string trajectory;
-  // The agents that keep replicas of the member's copies.
+  // The agents that keep replicas of the copies of the worker that had the ranks before.
   std::vector<ReplicaSite> replicas_at = {};
+  std::optional<int> copies_of = std::nullopt;  // that worker; absent: the member itself
 };
 struct GoOrder {
   std::shared_ptr<const v1alpha1::GoRound> go;  // one for all members; never null

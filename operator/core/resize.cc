@@ -3,6 +3,7 @@
 #include "absl/time/time.h"
 #include "operator/core/conditions.h"
 #include "operator/core/grow.h"
+#include "operator/core/spec_values.h"
 
 namespace muster::control {
 
@@ -23,7 +24,7 @@ void NoteRoundBegan(Draft& draft) {
   resize.set_pause_seconds(absl::ToDoubleSeconds(draft.view.now - *ended));
   resize.set_time(FormatWall(draft.view.wall));
   resize.set_message(draft.memory().broken_sentence);
-  SnoozeGrowth(draft);
+  if (GrowsByItself(draft.spec())) SnoozeGrowth(draft);
 }
 
 }  // namespace muster::control

@@ -13,6 +13,8 @@
 #include "operator/core/round_memory.h"
 #include "operator/core/round_phase.h"
 #include "operator/core/round_transition.h"
+#include "operator/core/seats.h"
+#include "operator/core/swap.h"
 #include "operator/core/view.h"
 #include "operator/core/workers.h"
 
@@ -38,6 +40,14 @@ bool IsSettling(const Draft& draft, const Worker& worker) {
          draft.view.now < worker.agent->attached_at + kSettling;
 }
 
+// Puts the workers in the order of the ranks that they have in the recorded round. Agents that are
+// too old to say theirs are in a round whose ranks follow the indices.
+void SortBySeats(std::vector<const Worker*>& in) {
+  std::stable_sort(in.begin(), in.end(), [](const Worker* a, const Worker* b) {
+    return a->agent->first_rank < b->agent->first_rank;
+  });
+}
+
 // Returns true if `in` is the whole recorded round, except for commands that have ended since.
 bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
   const std::string& recorded = draft.view.status.membership();
@@ -54,6 +64,8 @@ bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
     open += !worker.ended;
   }
   if (open == draft.workers.size()) return false;
+  // Spares are in no round.
+  open -= std::min<size_t>(open, draft.SparesWanted());
   return open == in.size() || are_recorded(with_ended);
 }
 
@@ -74,6 +86,7 @@ bool AdoptOrWait(Draft& draft) {
     }
     unknown = unknown || worker.presence == Presence::kUnknown || IsSettling(draft, worker);
   }
+  SortBySeats(in);
   std::vector<Member> members = MakeMembers(draft.view, in);
   const bool whole = IsWhole(draft, in);
   if (!whole && unknown) {
@@ -86,13 +99,22 @@ bool AdoptOrWait(Draft& draft) {
   memory.members = std::move(members);
   memory.membership = draft.view.status.membership();
   memory.trajectory = TrajectoryOf(memory.membership);
-  for (const Worker* worker : in) memory.sent_session[worker->index] = worker->agent->session;
+  std::vector<Seat> seats;
+  for (const Worker* worker : in) {
+    memory.sent_session[worker->index] = worker->agent->session;
+    seats.push_back({worker->index});
+  }
+  NoteSeats(draft, seats);
   if (whole) {
     BecomeActive(draft, RoundEvent::kAdopt, Reason::kRoundAdopted);
   } else if (!in.empty()) {
     memory.was_active = true;
     memory.active_round = memory.id.round;
     NoteHolders(memory);
+    for (size_t i = 0; i < in.size(); ++i) {
+      memory.members[i].set_first_rank(in[i]->agent->first_rank);
+    }
+    memory.swap.places = draft.WorkersWanted();
     memory.broken_reason = Reason::kWorkerLost;
     memory.broken_sentence = "a member of the recorded round was lost while no operator ran";
     MoveRound(draft, RoundEvent::kBreak);

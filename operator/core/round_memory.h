@@ -178,6 +178,18 @@ struct ResizeMemory {
   std::optional<absl::Time> ended;
 };
 
+// Where the members of the newest round are, and which of them took over whose ranks. Owned by
+// swap.h.
+struct SwapMemory {
+  // The network domains of the workers' nodes, by index, as of the newest round.
+  std::map<int, std::vector<std::string>> domains;
+  // The worker that had a member's ranks, by the member's index, until a round is Active.
+  std::map<int, int> takes_over;
+  // The number of places in a round of which a new leader has found only some members, which have
+  // the ranks that they had there; 0: all members are known.
+  int places = 0;
+};
+
 // The ledger as it is now, and what the time since `filed_until` is filed by. Owned by ledger.h.
 struct LedgerMemory {
   using RanksByUse = std::array<int, kTimeUses>;
@@ -247,6 +259,7 @@ struct RoundMemory {
   StragglerMemory straggler;
   FailingNodeMemory failing_node;
   ResizeMemory resize;
+  SwapMemory swap;
   std::map<int, ReplicateMemory> replicate;  // by worker index
   LedgerMemory ledger;
   CostMemory cost;
@@ -263,6 +276,12 @@ struct RoundMemory {
 inline const WorkerMemory* FindWorkerMemory(const RoundMemory& memory, int index) {
   const auto found = memory.workers.find(index);
   return found == memory.workers.end() ? nullptr : &found->second;
+}
+
+// Returns true if the worker leaves its node: spot.h.
+inline bool IsToLeave(const RoundMemory& memory, int index, int incarnation) {
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
 }
 
 // Returns true if this leadership told the incarnation to stop: how it ends after that proves

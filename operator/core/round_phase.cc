@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/resize.h"
 #include "operator/core/resumed.h"
+#include "operator/core/swap.h"
 
 namespace muster::control {
 
@@ -30,6 +31,7 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   RoundMemory& memory = draft.memory();
   memory.was_active = true;
   memory.active_round = memory.id.round;
+  NoteSwapped(draft);
   NoteRoundBegan(draft);
   NoteResumed(draft);
   NoteHolders(memory);

@@ -22,7 +22,9 @@
 #include "operator/core/round_phase.h"
 #include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
+#include "operator/core/spares.h"
 #include "operator/core/spot.h"
+#include "operator/core/swap.h"
 #include "operator/core/trajectory.h"
 #include "planner/layout.h"
 
@@ -61,6 +63,12 @@ void BackOff(Draft& draft) {
   ++memory.backoff.streak;
 }
 
+// The loss of a worker that trained is no reason to wait where a spare is ready.
+bool GoesOnWithSpares(const Draft& draft, const Break& why) {
+  return why.reason == Reason::kWorkerLost && draft.plan.memory.backoff.streak == 0 &&
+         ReadySpares(draft) > 0;
+}
+
 void BreakRound(Draft& draft, const Break& why) {
   RoundMemory& memory = draft.memory();
   const bool wished =
@@ -68,7 +76,11 @@ void BreakRound(Draft& draft, const Break& why) {
   if (MadeProgress(draft)) memory.backoff.streak = 0;
   if (!wished) {
     LeaveOut(draft, why.failed);
-    if (!why.same_failure) BackOff(draft);
+    if (GoesOnWithSpares(draft, why)) {
+      ++memory.backoff.streak;
+    } else if (!why.same_failure) {
+      BackOff(draft);
+    }
     // A question to the owner is emitted once, however often the round is tried again.
     if (why.sentence != memory.question.asked) draft.EmitWarning(why.reason, why.sentence);
     memory.question.asked = why.asks ? why.sentence : "";
@@ -96,15 +108,21 @@ void SendPrepare(Draft& draft, const Worker& worker, size_t place) {
                  .world_size = last.first_rank() + last.ranks(),
                  .group_rank = static_cast<int>(place),
                  .group_world_size = static_cast<int>(memory.members.size())};
-  if (!memory.failure.fresh) order.replicas_at = ReplicasOf(draft, worker.index);
+  const auto before = memory.swap.takes_over.find(worker.index);
+  if (before != memory.swap.takes_over.end()) order.copies_of = before->second;
+  if (!memory.failure.fresh) {
+    order.replicas_at = ReplicasOf(draft, order.copies_of.value_or(worker.index));
+  }
   draft.Send(worker, std::move(order));
   memory.sent_session[worker.index] = worker.agent->session;
 }
 
-void Open(Draft& draft, const std::vector<const Worker*>& workers) {
+void Open(Draft& draft, const MemberSelection& wanted) {
+  const std::vector<const Worker*>& workers = wanted.workers;
   RoundMemory& memory = draft.memory();
   v1alpha1::TrainingJobStatus& status = draft.status();
   memory.id = {draft.view.leader_term, draft.view.status.round() + 1};
+  NoteSeats(draft, wanted.seats);
   memory.members = MakeMembers(draft.view, workers);
   memory.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(RoundSpec(draft.spec()));
   memory.trajectory = TrajectoryDigest(draft.spec());
@@ -133,7 +151,7 @@ void TryOpen(Draft& draft) {
     return;
   }
   const MemberSelection wanted = ChooseMembers(draft);
-  if (!wanted.workers.empty()) return Open(draft, wanted.workers);
+  if (!wanted.workers.empty()) return Open(draft, wanted);
   if (wanted.recheck != absl::InfiniteFuture()) draft.RequeueAt(wanted.recheck);
   draft.SetReason(wanted.wait_reason, wanted.wait_sentence);
 }
@@ -244,6 +262,14 @@ void SendAgain(Draft& draft) {
   }
 }
 
+// A worker that trains, or could, does not start in vain.
+void ForgetRestarts(Draft& draft) {
+  for (const Worker& worker : draft.workers) {
+    const bool waits = IsWaitingSpare(draft, worker) && !CanTakeSeat(draft, worker);
+    if (!waits) draft.memory().workers[worker.index].restarts = 0;
+  }
+}
+
 void Advance(Draft& draft) {
   RoundMemory& memory = draft.memory();
   const size_t members = memory.members.size();
@@ -262,7 +288,7 @@ void Advance(Draft& draft) {
     case RoundPhase::kActive:
       if (MadeProgress(draft)) {
         memory.backoff.streak = 0;
-        for (auto& [index, worker] : memory.workers) worker.restarts = 0;
+        ForgetRestarts(draft);
       }
       // Time alone changes an Active round only while workers wait to join it.
       if (const absl::Time join = NextTimeToJoin(draft); join < absl::InfiniteFuture()) {
@@ -299,6 +325,7 @@ void ForgetRound(Draft& draft) {
   memory.backoff.not_before = memory.backoff.retry_wall = absl::InfinitePast();
   memory.broken_reason.reset();
   memory.resize = {};
+  memory.swap = {};
 }
 
 void DriveRounds(Draft& draft) {

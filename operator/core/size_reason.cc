@@ -25,7 +25,7 @@ SizeReason ExplainSize(const v1alpha1::TrainingJobSpec& spec,
   const int count = WorkerCount(spec);
   const v1alpha1::PreemptionStatus& order = status.preemption();
   SizeReason size;
-  size.workers = std::max(count, GrantedSize(spec, status));
+  size.workers = GrowsByItself(spec) ? std::max(count, GrantedSize(spec, status)) : count;
   if (IsFinished(status) || spec.suspend()) return size;
   if (order.has_workers()) {
     size.workers = std::min(count, order.workers());
@@ -51,6 +51,18 @@ std::string DescribeResize(const v1alpha1::TrainingJobStatus& status) {
   return absl::StrFormat("from %d to %d workers in round %d, with a pause of %.3g s: %s",
                          resize.from(), resize.to(), resize.round(), resize.pause_seconds(),
                          resize.message());
+}
+
+std::string DescribeSpares(const v1alpha1::TrainingJobSpec& spec,
+                           const v1alpha1::TrainingJobStatus& status) {
+  if (SpareCount(spec) == 0) return "";
+  std::string text = absl::StrCat(status.workers().spares(), " of ", SpareCount(spec),
+                                  " can take the place of a lost worker at once");
+  const v1alpha1::SwapStatus& swap = status.swap();
+  if (!swap.has_round()) return text;
+  absl::StrAppendFormat(&text, "; in round %d, %s took the ranks of %s, with a pause of %.3g s",
+                        swap.round(), swap.spares(), swap.workers(), swap.pause_seconds());
+  return text;
 }
 
 }  // namespace muster::control

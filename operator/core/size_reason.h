@@ -22,6 +22,10 @@ SizeReason ExplainSize(const v1alpha1::TrainingJobSpec& spec,
 // Returns a sentence about the newest change of the job's size; empty if there was none.
 std::string DescribeResize(const v1alpha1::TrainingJobStatus& status);
 
+// Returns a sentence about the job's spares and the newest swap; empty if it has none.
+std::string DescribeSpares(const v1alpha1::TrainingJobSpec& spec,
+                           const v1alpha1::TrainingJobStatus& status);
+
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_CORE_SIZE_REASON_H_

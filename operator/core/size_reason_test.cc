@@ -71,5 +71,22 @@ TEST(DescribeResizeTest, HasTheFigures) {
             "from 2 to 4 workers in round 5, with a pause of 0.25 s: worker 2 is attached");
 }
 
+TEST(DescribeSparesTest, NamesThoseThatAreReadyAndTheNewestSwap) {
+  v1alpha1::TrainingJobSpec spec = Growing();
+  spec.mutable_elastic()->set_policy("Fixed");
+  v1alpha1::TrainingJobStatus status;
+  EXPECT_EQ(DescribeSpares(spec, status), "");
+  spec.mutable_workers()->set_spares(3);
+  status.mutable_workers()->set_spares(2);
+  EXPECT_EQ(DescribeSpares(spec, status), "2 of 3 can take the place of a lost worker at once");
+  status.mutable_swap()->set_round(4);
+  status.mutable_swap()->set_workers("0-1");
+  status.mutable_swap()->set_spares("2-3");
+  status.mutable_swap()->set_pause_seconds(0.5);
+  EXPECT_EQ(DescribeSpares(spec, status),
+            "2 of 3 can take the place of a lost worker at once; in round 4, 2-3 took the ranks of "
+            "0-1, with a pause of 0.5 s");
+}
+
 }  // namespace
 }  // namespace muster::control

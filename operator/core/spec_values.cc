@@ -20,9 +20,17 @@ bool GrowsByItself(const TrainingJobSpec& spec) {
   return spec.has_trainer() && spec.elastic().policy() == "Grow";
 }
 
+int SpareCount(const TrainingJobSpec& spec) {
+  return GrowsByItself(spec) ? 0 : std::max(0, spec.workers().spares());
+}
+
 int MaxWorkers(const TrainingJobSpec& spec) {
   const int count = WorkerCount(spec);
   return GrowsByItself(spec) ? std::max(count, spec.workers().max()) : count;
+}
+
+bool MayHaveMore(const TrainingJobSpec& spec) {
+  return GrowsByItself(spec) || SpareCount(spec) > 0;
 }
 
 absl::Duration GrowthSnooze(const TrainingJobSpec& spec) {

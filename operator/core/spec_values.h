@@ -18,10 +18,14 @@ inline constexpr char kManagedByMuster[] = "muster.dev/operator";
 
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
+// Returns workers.spares; 0 for a job that grows by itself, whose further workers train.
+int SpareCount(const v1alpha1::TrainingJobSpec& spec);
 // Returns the most workers that the job may grow to by itself: WorkerCount unless elastic.policy is
 // Grow.
 int MaxWorkers(const v1alpha1::TrainingJobSpec& spec);
 bool GrowsByItself(const v1alpha1::TrainingJobSpec& spec);  // elastic.policy Grow
+// Returns true if the job's queue may give it workers beyond workers.count, to train or as spares.
+bool MayHaveMore(const v1alpha1::TrainingJobSpec& spec);
 absl::Duration GrowthSnooze(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number

@@ -17,6 +17,7 @@
 #include "operator/core/notice_outcome.h"
 #include "operator/core/notices.h"
 #include "operator/core/progress.h"
+#include "operator/core/spares.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -29,11 +30,6 @@ constexpr size_t kMaxNotice = 256;
 // The limit of status.workers.leaving: thousands of workers may leave at once.
 constexpr int kMaxLeaving = 256;
 
-bool IsToLeave(const RoundMemory& memory, int index, int incarnation) {
-  const WorkerMemory* worker = FindWorkerMemory(memory, index);
-  return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
-}
-
 // Returns true if the round that is being formed was opened with the worker `index` although it
 // leaves: the others get its state there.
 bool IsCarried(const RoundMemory& memory, int index) {
@@ -43,9 +39,10 @@ bool IsCarried(const RoundMemory& memory, int index) {
   return forming && worker != nullptr && worker->notice.carried_round == memory.id.round;
 }
 
-// Returns the number of members in a round without those that leave.
-int CountStaying(const RoundMemory& memory) {
-  int staying = 0;
+// Returns how many workers the next round has without those that leave.
+int CountStaying(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  int staying = ReadySpares(draft);
   for (const v1alpha1::Member& member : memory.members) {
     staying += !IsToLeave(memory, member.worker().index(), member.worker().incarnation());
   }
@@ -254,7 +251,11 @@ absl::string_view Deed(LeavePlan plan) {
 }
 
 void MakePlan(Draft& draft, const Worker& worker, NoticeMemory& notice) {
-  const LeaveFacts facts = FactsOf(draft, notice);
+  LeaveFacts facts = FactsOf(draft, notice);
+  if (IsWaitingSpare(draft, worker)) {
+    facts.may_save = false;
+    facts.others_hold_all = true;
+  }
   const LeaveChoice choice = ChooseLeavePlan(facts);
   notice.plan = choice.plan;
   notice.leave_at = std::min(notice.leave_at, draft.view.now + choice.latest);
@@ -323,7 +324,7 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
   if (memory.phase == RoundPhase::kIdle) return true;
   // A command holds nothing that the next round could need.
   if (memory.phase == RoundPhase::kHolding && !draft.spec().has_trainer()) return true;
-  if (CountStaying(memory) < MinWorkers(draft.spec())) return true;
+  if (CountStaying(draft) < MinWorkers(draft.spec())) return true;
   return memory.phase == RoundPhase::kActive &&
          MemberIndices(memory.members).count(worker.index) == 0;
 }
@@ -340,7 +341,7 @@ void NoteCarried(Draft& draft) {
 std::optional<Break> FindLeaving(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stop.since) return std::nullopt;
-  const bool may_shrink = CountStaying(memory) >= MinWorkers(draft.spec());
+  const bool may_shrink = CountStaying(draft) >= MinWorkers(draft.spec());
   for (const v1alpha1::Member& member : memory.members) {
     const int index = member.worker().index();
     if (!IsToLeave(memory, index, member.worker().incarnation())) continue;

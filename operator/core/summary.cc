@@ -9,6 +9,7 @@
 #include "operator/core/ended.h"
 #include "operator/core/fence.h"
 #include "operator/core/floor.h"
+#include "operator/core/keep_spares.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/startup.h"
 
@@ -44,7 +45,7 @@ void ShowPlacement(Draft& draft, int bound) {
 void ShowScheduled(Draft& draft) {
   // The job is not to wait for workers beyond workers.count.
   const int count = std::min(draft.WorkersWanted(), WorkerCount(draft.spec()));
-  const int bound = draft.WorkersBound(count);
+  const int bound = std::min(count, draft.WorkersBound(count + draft.SparesWanted()));
   if (KeepsItsReason(draft, bound)) return;
   ShowPlacement(draft, bound);
   const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
@@ -184,6 +185,7 @@ void Summarize(Draft& draft) {
       if (worker.presence == Presence::kPresent) ++ready;
     }
     draft.status().mutable_workers()->set_ready(ready);
+    ShowSpares(draft);
   }
   draft.status().set_state(std::string(Name(StateOf(draft))));
 }

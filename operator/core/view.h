@@ -185,6 +185,7 @@ struct AgentView {
   // Fields of the newest AgentHello.
   RoundStamp seen;
   RoundStamp active;
+  int first_rank = 0;  // of its ranks in `active`
   // Its ranks load, before its first round; a round that it joins later would wait for them.
   bool loading = false;
   // Where it serves replicas of others' copies, and of which workers it has some; empty if it does

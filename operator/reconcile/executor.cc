@@ -70,6 +70,7 @@ v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   if (order.spec != nullptr) *prepare.mutable_spec() = *order.spec;
   prepare.set_trajectory(order.trajectory);
   for (const ReplicaSite& site : order.replicas_at) *prepare.add_replicas_at() = ToPeer(site);
+  if (order.copies_of) prepare.set_copies_of(*order.copies_of);
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {

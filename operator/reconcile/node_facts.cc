@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "operator/core/spec_values.h"
 #include "operator/cost/node_rates.h"
 #include "operator/reconcile/node_domains.h"
 #include "proto/muster/v1alpha1/memory_copies.h"
@@ -44,7 +45,8 @@ void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod)
 }
 
 void NoteNodeDomains(const NodeSources& sources, JobView& view) {
-  if (sources.nodes == nullptr || !v1alpha1::WantsReplicas(view.spec)) return;
+  const bool wanted = v1alpha1::WantsReplicas(view.spec) || SpareCount(view.spec) > 0;
+  if (sources.nodes == nullptr || !wanted) return;
   std::set<std::string> names;
   std::vector<LabelledNode> nodes;
   for (const PodView& pod : view.pods) {

@@ -58,6 +58,7 @@ AgentView ToAgentView(const AgentState& state) {
   view.host = state.host;
   view.seen = ToStamp(state.seen);
   view.active = ToStamp(state.active);
+  view.first_rank = state.first_rank;
   if (state.replicas) {
     view.replica_endpoint = state.replicas->endpoint();
     view.replicas_of.assign(state.replicas->workers().begin(), state.replicas->workers().end());

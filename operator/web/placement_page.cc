@@ -190,10 +190,12 @@ void TellForecast(const Scheduler::Forecast& forecast, Json& page) {
   if (forecast.queue.start.workers > 0) TellPlace(forecast.queue.start.placement, page);
 }
 
-// Tells how many workers the job is to have, and why.
+// Tells how many workers the job is to have, and why, and how its spares are.
 void TellSize(const TrainingJob& job, Json& page) {
   v1alpha1::TrainingJobSpec spec = job.spec;
   Default(spec);
+  const std::string spares = DescribeSpares(spec, job.status);
+  if (!spares.empty()) page["spares"] = spares;
   const SizeReason size = ExplainSize(spec, job.status);
   if (size.reason.empty()) return;
   page["size"] = {{"workers", size.workers}, {"reason", size.reason}, {"sentence", size.sentence}};

@@ -25,7 +25,7 @@ apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: faults}
 spec:
-  workers: {count: @WORKERS, min: @MIN, ranks: 1}
+  workers: {count: @WORKERS, min: @MIN@SPARES, ranks: 1}
   trainer:
     model: {preset: gpt2-nano, dropout: 0.1}
     data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
@@ -56,8 +56,10 @@ std::string ManifestOf(const DisturbedJobSpec& job) {
   const std::string parallelism =
       job.parallelism.empty() ? "" : absl::StrCat("\n    parallelism: ", job.parallelism);
   const std::string memory = job.memory.empty() ? "" : absl::StrCat(", memory: ", job.memory);
+  const std::string spares = job.spares == 0 ? "" : absl::StrCat(", spares: ", job.spares);
   std::string text = absl::StrReplaceAll(kManifest, {{"@STEPS", absl::StrCat(job.steps)},
                                                      {"@WORKERS", absl::StrCat(job.workers)},
+                                                     {"@SPARES", spares},
                                                      {"@PARALLELISM", parallelism},
                                                      {"@MEMORY", memory},
                                                      {"@SAVE", absl::StrCat(job.save_every)},

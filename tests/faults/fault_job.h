@@ -27,6 +27,7 @@ struct DisturbedJobSpec {
   std::string failpoints;
   std::string checkpoints = "$FOLDER/checkpoints";
   int workers = 2;
+  int spares = 0;
   // trainer.parallelism as YAML, "{...}"; empty: none.
   std::string parallelism;
   // checkpoint.memory as YAML, "{...}"; empty: none.

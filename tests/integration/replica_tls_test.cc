@@ -65,18 +65,20 @@ TEST_F(ReplicaTlsTest, AWorkersSuccessorGetsItsCopiesFromItsKeeper) {
   ASSERT_NO_FATAL_FAILURE(KeepOne(keeper, peer));
   Agent successor(1, 2, KeysOf(1, kJobUid, 2));
   successor.Serve(1);
-  successor.exchange->Fetch({peer}, kPatience);
+  successor.exchange->Fetch(1, {peer}, kPatience);
   successor.Await<ReplicasFetched>();
   EXPECT_THAT(Names(successor.Rank()), ElementsAre("step-000000010"));
 }
 
-TEST_F(ReplicaTlsTest, AWorkerReadsItsOwnReplicasAlone) {
+TEST_F(ReplicaTlsTest, ASpareGetsTheCopiesOfTheWorkerWhosePlaceItTakes) {
   Agent keeper(2, 1, KeysOf(2));
   const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
   ASSERT_NO_FATAL_FAILURE(KeepOne(keeper, peer));
-  const absl::Status refused = Fetch(peer, WorkerNamed(1), KeysOf(3));
-  EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
-  EXPECT_TRUE(Fetch(peer, WorkerNamed(1), KeysOf(1)).ok());
+  Agent spare(3, 1, KeysOf(3));
+  spare.Serve(3);
+  spare.exchange->Fetch(1, {peer}, kPatience);
+  spare.Await<ReplicasFetched>();
+  EXPECT_THAT(Names(spare.Rank()), ElementsAre("step-000000010"));
 }
 
 TEST_F(ReplicaTlsTest, AWorkerOfAnotherJobNeitherStoresNorReadsReplicas) {

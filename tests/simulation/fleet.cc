@@ -40,8 +40,10 @@ void Fleet::RunKubelet() {
     if (phase == "Succeeded" || phase == "Failed") continue;
     const auto worker = workers_.find(uid);
     if (worker == workers_.end()) {
-      const auto [start, first] =
-          starting_.try_emplace(uid, now() + absl::Milliseconds(Number(50, 500)));
+      const auto [least, most] = start_up_;
+      const int wait = Number(static_cast<int>(absl::ToInt64Milliseconds(least)),
+                              static_cast<int>(absl::ToInt64Milliseconds(most)));
+      const auto [start, first] = starting_.try_emplace(uid, now() + absl::Milliseconds(wait));
       if (now() >= start->second) StartPod(pod);
     } else if (worker->second.agent == nullptr) {
       EndPod(pod, "Failed", 137);

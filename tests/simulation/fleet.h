@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -88,6 +89,8 @@ class Fleet {
   // Has rank 0 of each job say that it trained so many tokens since its last report, of a second
   // ago. By default it does not say, and no speed is known.
   void SetTokensPerReport(int64_t tokens) { tokens_per_report_ = tokens; }
+  // Bound pods take a random time between these to start.
+  void SetStartUp(absl::Duration least, absl::Duration most) { start_up_ = {least, most}; }
   // Deleted pods take a random time up to this long to go.
   void SetGrace(absl::Duration most) { grace_ = most; }
 
@@ -114,6 +117,8 @@ class Fleet {
   Coordinators& coordinators_;
   Promises& promises_;
   std::mt19937_64 random_;
+  std::pair<absl::Duration, absl::Duration> start_up_ = {absl::Milliseconds(50),
+                                                         absl::Milliseconds(500)};
   absl::Duration grace_ = absl::Seconds(2);
   std::map<std::string, SimWorker> workers_;    // by pod UID
   std::map<std::string, absl::Time> starting_;  // pod UID -> when it starts

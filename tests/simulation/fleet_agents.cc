@@ -80,7 +80,10 @@ void Fleet::Dial(SimWorker& worker) {
   id.set_incarnation(agent.incarnation);
   id.set_pod_uid(agent.pod_uid);
   *hello.mutable_seen() = ToProto(agent.seen);
-  if (agent.phase == SimAgent::Phase::kRunning) *hello.mutable_active() = ToProto(agent.round);
+  if (agent.phase == SimAgent::Phase::kRunning) {
+    *hello.mutable_active() = ToProto(agent.round);
+    hello.set_first_rank(agent.place.member.first_rank());
+  }
   hello.set_ranks(static_cast<int>(agent.ranks.size()));
   auto stream = std::make_shared<SimStream>();
   const absl::StatusOr<uint64_t> attachment = registry->Attach(hello, stream);

@@ -129,6 +129,7 @@ void SimAgent::Attach(absl::Time now) {
   attached_at_ = last_heard_ = now;
   hello_seen_ = seen;
   hello_active_ = phase == Phase::kRunning ? round : RoundStamp{};
+  hello_first_rank_ = phase == Phase::kRunning ? place.member.first_rank() : 0;
 }
 
 void SimAgent::Detach(absl::Time now) {
@@ -155,6 +156,7 @@ AgentView SimAgent::View() const {
   view.ranks = static_cast<int>(ranks.size());
   view.seen = hello_seen_;
   view.active = hello_active_;
+  view.first_rank = hello_first_rank_;
   if (!attached) return view;
   view.ready = ready;
   view.joined = joined;

@@ -78,6 +78,7 @@ class SimAgent {
   absl::Time last_heard_ = absl::InfinitePast();
   RoundStamp hello_seen_;
   RoundStamp hello_active_;
+  int hello_first_rank_ = 0;
   std::vector<ExitReport> exits_;
   std::vector<StallReport> stalls_;
 };

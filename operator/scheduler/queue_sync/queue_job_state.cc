@@ -64,6 +64,17 @@ QueuedJob OfGang(const QueueJobState& standing, const Gang& gang) {
   return queued;
 }
 
+// Returns how many spares train in the place of workers within workers.count that have no node: the
+// job does not yield those.
+int SparesThatTrain(const QueueJobState& standing, const std::vector<std::string>& nodes) {
+  const int count = WorkerCount(standing.spec);
+  const int beyond = static_cast<int>(nodes.size()) - count;
+  if (SpareCount(standing.spec) == 0 || beyond <= 0) return 0;
+  const auto without = std::count(nodes.begin(), nodes.begin() + count, "");
+  const int ended = count - OpenWorkers(standing, count);
+  return std::clamp(static_cast<int>(without) - ended, 0, beyond);
+}
+
 }  // namespace
 
 std::optional<int> LimitOf(const QueueJobState& standing,
@@ -116,6 +127,8 @@ QueuedJob MakeRunning(const QueueJobState& standing, const Gang* gang,
   }
   queued.nodes.assign(std::max(workers, 1), "");
   for (const auto& [place, bound] : bound_pods) queued.nodes[place.first] = bound.node;
+  queued.request.max =
+      std::max(WorkerCount(standing.spec), 1) + SparesThatTrain(standing, queued.nodes);
   queued.leaving = standing.limit ? std::max(0, workers - *standing.limit) : 0;
   for (const auto& [key, pod] : holders) {
     if (staying.count(key) > 0) continue;
@@ -125,7 +138,6 @@ QueuedJob MakeRunning(const QueueJobState& standing, const Gang* gang,
   if (gang != nullptr) {
     queued.quota_per_worker = CountedOn(queued.nodes, *PodOf(*gang).scheduling, model);
   }
-  queued.request.max = std::max(WorkerCount(standing.spec), 1);
   queued.request.min = std::min(MinWorkers(standing.spec), queued.request.max);
   queued.larger_sizes = standing.offered_sizes;
   queued.started = standing.started;

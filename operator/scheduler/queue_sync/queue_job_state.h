@@ -53,7 +53,8 @@ struct QueueJobState {
 };
 
 // Returns the limit that the job's queue has set, by the status or by `pending`, yet to be written.
-// A job that grows by itself always has one: workers.count, or the larger size that it was given.
+// A job that grows by itself, or has spares, always has one: workers.count, or the larger size that
+// it was given.
 std::optional<int> LimitOf(const QueueJobState& standing, const std::optional<QueueOrder>& pending);
 
 // Returns true if no worker is to run: the job has ended, is suspended, deleted, or managed by

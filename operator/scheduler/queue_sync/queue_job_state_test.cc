@@ -72,6 +72,22 @@ TEST(QueueJobStateTest, AGangIsWholeWithoutThoseWhoseCommandsEnded) {
   EXPECT_EQ(OpenWorkers(standing, 10), 8);
 }
 
+TEST(QueueJobStateTest, ASpareThatTrainsInThePlaceOfAnotherIsNotYielded) {
+  QueueJobState standing = StandingOf(OldJob());
+  standing.spec.mutable_workers()->set_count(3);
+  standing.spec.mutable_workers()->set_spares(2);
+  standing.entitled = 5;
+  Gang gang = GangOf(5);
+  const auto bind = [&](int worker) {
+    const auto pod = gang.unbound.extract(gang.unbound.lower_bound({worker, ""}));
+    gang.bound[pod.key()] = {pod.mapped(), "node-" + std::to_string(worker), true};
+  };
+  for (const int worker : {0, 2, 3, 4}) bind(worker);
+  EXPECT_EQ(MakeRunning(standing, &gang, {}, ClusterModel()).extra_workers(), 1);
+  bind(1);
+  EXPECT_EQ(MakeRunning(standing, &gang, {}, ClusterModel()).extra_workers(), 2);
+}
+
 TEST(QueueJobStateTest, AJobThatGrowsIsLimitedToTheSizeThatItWasGiven) {
   TrainingJob job = OldJob();
   QueueJobState standing = StandingOf(job);

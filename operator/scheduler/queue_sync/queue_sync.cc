@@ -118,7 +118,7 @@ void QueueSync::Read(QueueJobState& standing, const JobCache::Object& job) const
   standing.spec.set_suspend(spec.suspend());
   Default(standing.spec);
   standing.larger_sizes.clear();
-  if (!GrowsByItself(spec)) return;
+  if (!MayHaveMore(spec)) return;
   v1alpha1::TrainingJobSpec whole = spec;
   Default(whole);
   standing.larger_sizes = LargerSizes(whole);

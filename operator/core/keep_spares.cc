@@ -1,0 +1,96 @@
+#include "operator/core/keep_spares.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/grow.h"
+#include "operator/core/growth_sizes.h"
+#include "operator/core/membership.h"
+#include "operator/core/spares.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+// The limit of status.elastic.workers.
+constexpr int kMostPods = 5000;
+
+bool AnyOnNode(const Draft& draft) {
+  return std::any_of(draft.view.pods.begin(), draft.view.pods.end(), [](const PodView& pod) {
+    return !pod.node.empty() && !pod.deleting && !WorkerHasEnded(pod);
+  });
+}
+
+void StateWish(Draft& draft) {
+  v1alpha1::ElasticStatus& elastic = *draft.status().mutable_elastic();
+  elastic.clear_least();
+  elastic.clear_wanted();
+  const std::vector<int> sizes = LargerSizes(draft.spec());
+  const int had = draft.PodsWanted();
+  if (sizes.empty() || sizes.back() <= had) return;
+  if (draft.status().preemption().workers() > 0) return;
+  const absl::Time snoozed_until = draft.memory().growth.snoozed_until;
+  if (draft.view.now < snoozed_until) return draft.RequeueAt(snoozed_until);
+  elastic.set_least(*std::upper_bound(sizes.begin(), sizes.end(), had));
+  elastic.set_wanted(sizes.back());
+}
+
+}  // namespace
+
+void KeepSpares(Draft& draft) {
+  if (SpareCount(draft.spec()) == 0) return;
+  RestoreSnooze(draft);
+  if (draft.memory().stop.since) return;
+  if (AnyOnNode(draft)) {
+    FollowSpec(draft);
+  } else {
+    SetGranted(draft, 0);
+  }
+  StateWish(draft);
+}
+
+void ShowSpares(Draft& draft) {
+  v1alpha1::WorkersStatus& workers = *draft.status().mutable_workers();
+  if (SpareCount(draft.spec()) == 0) return workers.clear_spares();
+  const std::set<int> members = MemberIndices(draft.plan.memory.members);
+  int ready = 0;
+  for (const Worker& worker : draft.workers) {
+    const bool may_train = worker.presence == Presence::kPresent;
+    ready += members.count(worker.index) > 0 ? may_train : CanTakeSeat(draft, worker);
+  }
+  const int ended =
+      static_cast<int>(std::count_if(draft.workers.begin(), draft.workers.end(),
+                                     [](const Worker& worker) { return worker.ended; }));
+  workers.set_spares(std::clamp(ready + ended - draft.WorkersWanted(), 0, draft.SparesWanted()));
+  workers.set_ready(std::min(workers.ready(), draft.WorkersWanted()));
+}
+
+std::string WhyNoSpares(const v1alpha1::TrainingJobSpec& spec) {
+  const int spares = spec.workers().spares();
+  if (spares <= 0) return "";
+  if (GrowsByItself(spec)) {
+    return "spec.workers.spares: a job whose elastic.policy is Grow trains with all workers that "
+           "it "
+           "gets; leave one of the two out";
+  }
+  if (LeaderDecidesSuccess(spec)) {
+    return "spec.workers.spares: with successPolicy Leader the end of worker 0 ends the job, whose "
+           "place a spare could not take; leave one of the two out";
+  }
+  const int pods = WorkerCount(spec) + spares;
+  if (pods > kMostPods) {
+    return absl::StrCat("spec.workers.spares: workers.count and spares are ", pods, "; at most ",
+                        kMostPods, " are allowed together");
+  }
+  if (spec.topology().slices_size() > 0) {
+    const int slice = spec.topology().slices(0).workers();
+    if (slice > 0 && spares % slice != 0) {
+      return absl::StrCat("spec.workers.spares: ", spares,
+                          " is no multiple of topology.slices[0].workers, ", slice,
+                          ": pods are placed in whole slices");
+    }
+  }
+  return "";
+}
+
+}  // namespace muster::control

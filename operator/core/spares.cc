@@ -1,0 +1,44 @@
+#include "operator/core/spares.h"
+
+#include <algorithm>
+#include <set>
+
+#include "operator/core/membership.h"
+
+namespace muster::control {
+
+bool IsWaitingSpare(const Draft& draft, const Worker& worker) {
+  if (draft.SparesWanted() == 0) return false;
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.members.empty()) return worker.index >= draft.WorkersWanted();
+  const auto ended = std::count_if(draft.workers.begin(), draft.workers.end(),
+                                   [](const Worker& other) { return other.ended; });
+  if (static_cast<int>(memory.members.size()) < draft.WorkersWanted() - ended) return false;
+  return MemberIndices(memory.members).count(worker.index) == 0;
+}
+
+bool IsNewSpare(const Draft& draft, const AgentView& agent) {
+  const Worker* worker = draft.FindWorker(agent.index);
+  return worker != nullptr && worker->agent == &agent && agent.seen.round == 0 &&
+         IsWaitingSpare(draft, *worker);
+}
+
+bool CanTakeSeat(const Draft& draft, const Worker& worker) {
+  if (worker.ended || worker.presence != Presence::kPresent || worker.agent->loading) return false;
+  if (IsToLeave(draft.plan.memory, worker.index, worker.incarnation)) return false;
+  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
+  return known == nullptr || (!known->shrunk && !known->needs_replacement);
+}
+
+int ReadySpares(const Draft& draft) {
+  if (draft.SparesWanted() == 0) return 0;
+  const std::set<int> members = MemberIndices(draft.plan.memory.members);
+  int ready = 0;
+  for (const Worker& worker : draft.workers) {
+    if (worker.index >= draft.PodsWanted() || members.count(worker.index) > 0) continue;
+    ready += CanTakeSeat(draft, worker);
+  }
+  return ready;
+}
+
+}  // namespace muster::control

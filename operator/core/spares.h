@@ -1,0 +1,27 @@
+#ifndef MUSTER_OPERATOR_CORE_SPARES_H_
+#define MUSTER_OPERATOR_CORE_SPARES_H_
+
+#include "operator/core/draft.h"
+#include "operator/core/workers.h"
+
+// Spares: workers beyond those that train, which wait with their program loaded. Any worker can be
+// one: a lost worker's replacement is, once a spare has its seat (seats.h).
+namespace muster::control {
+
+// Returns true if the job trains, or forms a round, with all the workers that it wants, and this is
+// none of them. How it fares changes nothing for the round.
+bool IsWaitingSpare(const Draft& draft, const Worker& worker);
+
+// Returns true if it is the agent of a waiting spare that was in no round yet. The end of its ranks
+// has broken nothing.
+bool IsNewSpare(const Draft& draft, const AgentView& agent);
+
+// Returns true if the worker could take the seat of another one at once.
+bool CanTakeSeat(const Draft& draft, const Worker& worker);
+
+// Returns how many spares there are that could.
+int ReadySpares(const Draft& draft);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_SPARES_H_

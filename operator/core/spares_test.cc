@@ -1,0 +1,401 @@
+// Tests jobs with spares: how they are got, how they take the ranks of lost workers, and that they
+// hold nobody up while they wait.
+#include "operator/core/spares.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/conditions.h"
+#include "operator/core/testing/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SparesTest : public testing::Test {
+ protected:
+  explicit SparesTest(int spares = 1) : world_(3) {
+    world_.view.spec.mutable_workers()->clear_min();
+    world_.view.spec.mutable_workers()->set_spares(spares);
+    for (int index = 0; index < 3; ++index) Start(index);
+    world_.Decide();
+    Join();
+    Grant(3 + spares);
+    for (int index = 3; index < 3 + spares; ++index) Start(index);
+    world_.Decide();
+  }
+
+  void Grant(int workers) {
+    world_.Advance(absl::Seconds(5));
+    world_.view.placement.order =
+        QueueOrder{workers, "FreeCapacity", "may have more", world_.view.wall};
+    world_.Decide();
+    world_.Decide();
+  }
+  void Start(int index) {
+    std::erase_if(world_.view.pods, [&](const PodView& pod) { return pod.index == index; });
+    std::erase_if(world_.view.agents, [&](const AgentView& agent) { return agent.index == index; });
+    world_.AddPod(index);
+    world_.AddAgent(index);
+  }
+  PodView& Pod(int index) {
+    return *std::find_if(world_.view.pods.begin(), world_.view.pods.end(),
+                         [&](const PodView& pod) { return pod.index == index; });
+  }
+  AgentView& Agent(int index) {
+    return *std::find_if(world_.view.agents.begin(), world_.view.agents.end(),
+                         [&](const AgentView& agent) { return agent.index == index; });
+  }
+  // The pod ends, and its agent with it.
+  void Lose(int index) {
+    Pod(index).phase = PodPhase::kFailed;
+    Pod(index).exit_code = 137;
+    std::erase_if(world_.view.agents, [&](const AgentView& agent) { return agent.index == index; });
+  }
+  // Lets the members of the round under way answer, until it is Active.
+  void Join() {
+    for (AgentView* agent : Members()) {
+      agent->seen = world_.memory.id;
+      agent->ready = ReadyReport{world_.memory.id, std::vector<v1alpha1::RankReady>(1)};
+    }
+    world_.Decide();
+    for (AgentView* agent : Members()) {
+      agent->joined = Joined(world_.memory);
+      agent->active = world_.memory.id;
+    }
+    world_.Decide();
+    ASSERT_EQ(world_.memory.phase, RoundPhase::kActive);
+  }
+  std::vector<AgentView*> Members() {
+    std::vector<AgentView*> members;
+    for (const v1alpha1::Member& member : world_.memory.members) {
+      AgentView& agent = Agent(member.worker().index());
+      agent.first_rank = member.first_rank();
+      members.push_back(&agent);
+    }
+    return members;
+  }
+  // Trains on for a while, so that the next failure is a new one.
+  void MakeProgress(int64_t step) {
+    world_.view.progress.latest.emplace().mutable_version()->set_step(step);
+    world_.Advance(absl::Seconds(60));
+    world_.Decide();
+  }
+  // The indices of the round's members in the order of their ranks.
+  std::string Ranks() const {
+    std::string text;
+    for (const v1alpha1::Member& member : world_.memory.members) {
+      absl::StrAppend(&text, text.empty() ? "" : " ", member.worker().index());
+    }
+    return text;
+  }
+  bool Trains() const { return world_.memory.phase == RoundPhase::kActive; }
+  const v1alpha1::TrainingJobStatus& Status() const { return world_.view.status; }
+
+  TestWorld world_;
+};
+
+class TwoSparesTest : public SparesTest {
+ protected:
+  TwoSparesTest() : SparesTest(2) {}
+};
+
+TEST_F(SparesTest, TheJobAsksItsQueueForSparesAndTrainsWithoutThem) {
+  TestWorld world(3);
+  world.view.spec.mutable_workers()->set_spares(2);
+  world.MakeActive();
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+  EXPECT_EQ(world.view.status.elastic().least(), 4);
+  EXPECT_EQ(world.view.status.elastic().wanted(), 5);
+  EXPECT_EQ(world.view.status.workers().desired(), 3);
+  EXPECT_THAT(world.view.status.incarnations(), SizeIs(3));
+}
+
+TEST_F(SparesTest, ASpareWaitsAndCountsAsNoWorkerThatTrains) {
+  EXPECT_TRUE(Trains());
+  EXPECT_EQ(Ranks(), "0 1 2");
+  EXPECT_FALSE(Status().elastic().has_wanted());
+  EXPECT_EQ(Status().workers().desired(), 3);
+  EXPECT_EQ(Status().workers().ready(), 3);
+  EXPECT_EQ(Status().workers().spares(), 1);
+  EXPECT_EQ(world_.Condition(ConditionType::kDegraded), "False/AllWorkers");
+  const auto& ranks = world_.memory.ledger.ranks;
+  EXPECT_EQ(std::accumulate(ranks.begin(), ranks.end(), 0), 3) << "a spare is not in the ledger";
+}
+
+TEST_F(SparesTest, ASpareTakesTheRanksOfALostWorkerWithoutWaiting) {
+  MakeProgress(5);
+  Lose(1);
+  const Plan plan = world_.Decide();
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:3 Prepare:2") << plan.sentence;
+  const auto& order = std::get<PrepareOrder>(plan.orders[1].what);
+  EXPECT_EQ(order.place.member.first_rank(), 1);
+  EXPECT_EQ(order.place.group_rank, 1);
+  EXPECT_EQ(order.place.world_size, 3);
+  EXPECT_EQ(order.copies_of, 1);
+  EXPECT_EQ(Status().incarnations(1), 2) << "the replacement is on its way";
+
+  world_.Advance(absl::Seconds(2));
+  Join();
+  EXPECT_EQ(Status().swap().workers(), "1");
+  EXPECT_EQ(Status().swap().spares(), "3");
+  EXPECT_EQ(Status().swap().round(), 2);
+  EXPECT_DOUBLE_EQ(Status().swap().pause_seconds(), 2);
+  EXPECT_EQ(Status().workers().spares(), 0);
+
+  Start(1);
+  world_.Advance(absl::Minutes(5));
+  EXPECT_THAT(world_.Decide().orders, IsEmpty()) << "the replacement is a spare now";
+  EXPECT_EQ(Ranks(), "0 3 2");
+  EXPECT_EQ(Status().workers().spares(), 1);
+}
+
+TEST_F(SparesTest, AReplacementThatIsASpareTakesTheNextSeat) {
+  Lose(1);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  Join();
+  Start(1);
+  MakeProgress(9);
+  Lose(2);
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 1");
+}
+
+TEST_F(TwoSparesTest, TwoWorkersThatAreLostAtOnceAreReplacedInOneRound) {
+  MakeProgress(5);
+  Lose(0);
+  Lose(2);
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "3 1 4");
+  Join();
+  EXPECT_EQ(Status().swap().workers(), "0,2");
+  EXPECT_EQ(Status().swap().spares(), "3-4");
+}
+
+TEST_F(SparesTest, WithMoreLossesThanSparesTheJobWaitsForTheReplacementOfTheOthers) {
+  MakeProgress(5);
+  Lose(1);
+  Lose(2);
+  Plan plan = world_.Decide();
+  EXPECT_EQ(world_.memory.phase, RoundPhase::kHolding);
+  EXPECT_THAT(plan.sentence, HasSubstr("2 of 3 workers"));
+  Start(2);
+  plan = world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 2") << plan.sentence;
+}
+
+TEST_F(SparesTest, WithMoreLossesThanSparesAJobThatMayShrinkGoesOnAfterAWhile) {
+  world_.view.spec.mutable_workers()->set_min(2);
+  MakeProgress(5);
+  Lose(1);
+  Lose(2);
+  world_.Decide();
+  EXPECT_EQ(world_.memory.phase, RoundPhase::kHolding);
+  world_.Advance(world_.options.replacement_wait + absl::Seconds(1));
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3");
+}
+
+TEST_F(SparesTest, ALostSpareBreaksNoRoundIsNoFailureAndIsReplacedWithABackOff) {
+  for (int incarnation = 1; incarnation <= 3; ++incarnation) {
+    ASSERT_EQ(Status().incarnations(3), incarnation);
+    Lose(3);
+    EXPECT_THAT(world_.Decide().orders, IsEmpty());
+    if (incarnation > 1) {
+      EXPECT_EQ(Status().incarnations(3), incarnation) << "waits";
+      world_.view.progress.latest.emplace().mutable_version()->set_step(incarnation);
+      world_.Advance(absl::Seconds(5));
+      world_.Decide();
+    }
+    EXPECT_EQ(Status().incarnations(3), incarnation + 1);
+    Start(3);
+    Agent(3).loading = true;
+    world_.Decide();
+  }
+  EXPECT_TRUE(Trains());
+  EXPECT_EQ(Status().failures().count(), 0);
+  EXPECT_EQ(Status().round(), 1);
+}
+
+TEST_F(SparesTest, ASpareWhoseRankEndsIsNoFailureOfTheJob) {
+  ExitReport exit;
+  exit.exit_code = 64;
+  exit.reason = "Exited";
+  Agent(3).exits.push_back(exit);
+  world_.Decide();
+  EXPECT_TRUE(Trains());
+  EXPECT_EQ(Status().failures().count(), 0);
+  EXPECT_NE(Status().state(), "Failed");
+}
+
+TEST_F(SparesTest, ASpareThatStillLoadsIsNotTakenUntilItHasLoaded) {
+  MakeProgress(5);
+  Agent(3).loading = true;
+  world_.Decide();
+  EXPECT_EQ(Status().workers().spares(), 0);
+  Lose(1);
+  world_.Decide();
+  EXPECT_EQ(world_.memory.phase, RoundPhase::kHolding);
+  Agent(3).loading = false;
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 2");
+}
+
+TEST_F(SparesTest, ASpareThatIsSilentForAMomentHoldsNoRoundUp) {
+  world_.view.spec.mutable_workers()->set_count(2);
+  world_.view.spec.mutable_workers()->set_spares(2);
+  Grant(4);
+  world_.Decide();
+  Join();
+  ASSERT_EQ(Ranks(), "0 1");
+  MakeProgress(5);
+  Agent(3).attached = false;
+  Agent(3).detached_at = world_.view.now;
+  Lose(1);
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 2");
+}
+
+TEST_F(SparesTest, ANewLeaderKeepsTheSeats) {
+  Lose(1);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  Join();
+  Start(1);
+  world_.memory = {};
+  world_.view.leader_term = 2;
+  world_.view.leading_since = world_.view.now;
+  world_.Advance(absl::Seconds(1));
+  world_.Decide();
+  EXPECT_TRUE(Trains());
+  EXPECT_EQ(Ranks(), "0 3 2");
+  MakeProgress(9);
+  Lose(0);
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "1 3 2");
+}
+
+TEST_F(SparesTest, AWorkerLostBetweenTwoLeadersIsReplacedByASpare) {
+  Lose(1);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  Join();
+  Start(1);
+  world_.Advance(absl::Seconds(1));
+  Lose(2);
+  world_.memory = {};
+  world_.view.leader_term = 2;
+  world_.view.leading_since = world_.view.now;
+  world_.Advance(absl::Seconds(11));
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 1");
+}
+
+TEST_F(SparesTest, AWorkerWhoseNodeGoesAwayIsSwappedWithoutAReplacement) {
+  MakeProgress(5);
+  Pod(1).node_conditions = {{"Ready", "True", ""}};
+  Pod(1).node_taints = {{"karpenter.sh/disrupted", "", "NoSchedule"}};
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 2");
+  EXPECT_EQ(Status().incarnations(1), 1) << "it holds state until the round trains";
+  Join();
+  world_.Decide();
+  EXPECT_EQ(Status().incarnations(1), 2);
+}
+
+TEST_F(SparesTest, FewerSparesInTheSpecDeleteTheLastPods) {
+  world_.view.spec.mutable_workers()->set_spares(0);
+  const Plan plan = world_.Decide();
+  ASSERT_THAT(plan.deletes, SizeIs(1));
+  EXPECT_EQ(plan.deletes[0].name, "job-3-1");
+  EXPECT_TRUE(Trains());
+  EXPECT_FALSE(Status().has_elastic());
+  EXPECT_FALSE(Status().workers().has_spares());
+}
+
+TEST_F(SparesTest, MoreSparesInTheSpecAreAskedFor) {
+  world_.view.spec.mutable_workers()->set_spares(3);
+  world_.Decide();
+  EXPECT_EQ(Status().elastic().least(), 5);
+  EXPECT_EQ(Status().elastic().wanted(), 6);
+  Grant(6);
+  EXPECT_THAT(Status().incarnations(), SizeIs(6));
+}
+
+TEST_F(SparesTest, ASpareThatIsTakenAwayLeavesItsSeatToTheReplacement) {
+  Lose(1);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  Join();
+  Start(1);
+  MakeProgress(9);
+  world_.view.placement.order =
+      QueueOrder{3, "Yielded", "shrinks for another", world_.view.wall + absl::Seconds(1)};
+  world_.Advance(absl::Seconds(5));
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 1 2");
+  EXPECT_EQ(world_.memory.broken_sentence, "the job shrinks for another");
+  Join();
+  const Plan plan = world_.Decide();
+  ASSERT_THAT(plan.deletes, SizeIs(1));
+  EXPECT_EQ(plan.deletes[0].name, "job-3-1");
+}
+
+TEST_F(SparesTest, AJobScaledDownWithASpareInALowSeatKeepsTheOrderOfTheOthers) {
+  Lose(1);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  Join();
+  Start(1);
+  MakeProgress(9);
+  world_.view.spec.mutable_workers()->set_count(2);
+  world_.Decide();
+  // The grant of four was made for three and one; two and one are three.
+  EXPECT_EQ(Status().elastic().workers(), 3);
+  EXPECT_EQ(Ranks(), "0 2");
+  Join();
+  EXPECT_THAT(world_.Decide().deletes, SizeIs(1));
+  EXPECT_EQ(Status().workers().spares(), 1);
+}
+
+TEST_F(SparesTest, AJobThatHasLostAllItsNodesStartsWithoutItsSpares) {
+  for (int index = 0; index < 4; ++index) Lose(index);
+  world_.Decide();
+  EXPECT_FALSE(Status().elastic().has_workers());
+  EXPECT_EQ(Status().elastic().wanted(), 4);
+}
+
+TEST_F(SparesTest, SparesThatCannotTakeEachSeatAreRefused) {
+  const auto refused = [](const auto& change) {
+    TestWorld world(3);
+    world.view.spec.mutable_workers()->set_spares(1);
+    change(world.view.spec);
+    world.Decide();
+    EXPECT_EQ(world.Condition(ConditionType::kAdmitted), "False/InvalidSpec");
+    const auto* admitted = FindCondition(world.view.status, ConditionType::kAdmitted);
+    return admitted == nullptr ? "" : admitted->message();
+  };
+  EXPECT_THAT(refused([](auto& spec) { spec.mutable_elastic()->set_policy("Grow"); }),
+              HasSubstr("elastic.policy is Grow"));
+  EXPECT_THAT(refused([](auto& spec) { spec.set_success_policy("Leader"); }),
+              HasSubstr("successPolicy Leader"));
+  EXPECT_THAT(refused([](auto& spec) { spec.mutable_workers()->set_count(5000); }),
+              HasSubstr("are 5001; at most 5000"));
+  EXPECT_THAT(refused([](auto& spec) { spec.mutable_topology()->add_slices()->set_workers(3); }),
+              HasSubstr("1 is no multiple of topology.slices[0].workers, 3"));
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -28,12 +28,22 @@ Growth::Growth(CycleContext& cycle, const PlaceSearch& places)
       decisions_(cycle.decisions),
       places_(places) {}
 
+// A job that this cycle starts has got what there is. One that a new leader found running, whose
+// start is not known, counts as started now as well, and may lack a worker that nothing else would
+// bring back.
+bool Growth::StartsInThisCycle(const QueuedJob& job) const {
+  return job.started >= now_ &&
+         std::any_of(decisions_.begin(), decisions_.end(), [&](const auto& decision) {
+           return decision.action == ScheduleAction::kStart && decision.job == job.uid;
+         });
+}
+
 std::vector<JobEntry*> Growth::JobsThatMayGrow(bool beyond_request) {
   std::vector<JobEntry*> growing;
   for (const QueueEntry& queue : state_.queues) {
     for (JobEntry* entry : queue.running) {
       const QueuedJob& job = entry->job;
-      if (job.leaving != 0 || job.started >= now_) continue;
+      if (job.leaving != 0 || StartsInThisCycle(job)) continue;
       const bool shrunk = job.workers() < job.request.max;
       const bool wants_more = !job.larger_sizes.empty() && job.larger_sizes.back() > job.workers();
       if (beyond_request ? shrunk || !wants_more : !shrunk) continue;

@@ -27,6 +27,7 @@ class Growth {
   void Run();
 
  private:
+  bool StartsInThisCycle(const QueuedJob& job) const;
   std::vector<JobEntry*> JobsThatMayGrow(bool beyond_request);
   // The job's gang with `least` to `most` workers.
   std::optional<PartialGang> LargerGang(const JobEntry& entry, int least, int most) const;

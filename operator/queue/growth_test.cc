@@ -51,6 +51,22 @@ TEST(Growth, TakesTheLargestSizeThatThereIsRoomFor) {
   EXPECT_EQ(world.Of("grows").job, "") << "nothing more to do";
 }
 
+// Its start is not known, so it counts as started now. Nothing may change that would lead to
+// another cycle.
+TEST(Growth, AJobThatANewLeaderFindsShortOfAWorkerGetsItInTheFirstCycle) {
+  World world(Racks(1, 5), {Queue("a", "", 40)});
+  QueuedJob found = Job("found", "a", 3);
+  found.nodes = {"r0-n0", "r0-n1"};
+  found.started = world.now;
+  for (const std::string& node : found.nodes) {
+    world.tree.Charge(*world.tree.FindNode(node), found.request.per_worker);
+  }
+  world.Submit(found);
+  world.Cycle();
+  EXPECT_EQ(world.Of("found").action, A::kGrow);
+  EXPECT_EQ(world.Workers("found"), 3);
+}
+
 TEST(Growth, QuotaBoundsIt) {
   World world(Racks(1, 5), {Queue("a", "", 24)});
   Start(world, Growing("grows", "a", {3, 4}));

@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,10 +47,21 @@ struct SimStream final : AgentStream {
   bool closed = false;
 };
 
+// A pod as the kubelet of its node last saw it.
+struct KubeletPod {
+  Json object;
+  std::string uid;
+  std::string node;  // empty: not bound
+  bool terminating = false;
+  bool ended = false;  // Succeeded or Failed
+};
+
 // A pod and the agent that runs in it (null once the agent was killed).
 struct SimWorker {
   std::string job_uid;
+  std::string job;
   std::string pod;
+  std::string node;
   std::unique_ptr<SimAgent> agent;
 
   int host = -1;  // the operator process it is attached to; -1: none
@@ -58,11 +71,36 @@ struct SimWorker {
   absl::Time heard;  // when the other end of the stream was last reachable
   absl::Time dial_at = absl::InfinitePast();
   absl::Time beat_at = absl::InfinitePast();
-  // The newest reports sent on this stream. A stall is reported only once, over any stream.
+  // The newest reports sent on this stream. A stall or an exit is reported only once, over any
+  // stream.
   RoundStamp told_ready;
   RoundStamp told_joined;
   RoundStamp told_finished;
   size_t told_stalls = 0;
+  size_t told_exits = 0;
+
+  // As its last Prepare says: 0 steps stand for a command.
+  int64_t steps = 0;
+  int64_t copy_every = 0;  // 0: no copies in memory
+  bool save_wanted = false;
+  // The newest copy of the state in the agent's memory, which survives its ranks.
+  std::optional<v1alpha1::StateCopy> copy;
+  // The times of steps that rank 0 has not reported yet, and checkpoints likewise.
+  v1alpha1::PhaseTimes times;
+  std::vector<v1alpha1::CheckpointReport> saved;
+
+  // Faults: no operator is in reach before `cut_until`, and its ranks stand still before
+  // `stopped_until`.
+  absl::Time cut_until = absl::InfinitePast();
+  absl::Time stopped_since = absl::InfiniteFuture();
+  absl::Time stopped_until = absl::InfinitePast();
+};
+
+// A checkpoint that is being written.
+struct SimSave {
+  std::string job_uid;
+  absl::Time ready_at;
+  v1alpha1::CheckpointReport report;
 };
 
 // Simulates nodes, agents and ranks on virtual time, over any Api: a kubelet that starts bound
@@ -72,6 +110,8 @@ class Fleet {
  public:
   // An agent leaves a stream that was silent for this long: half a lease.
   static constexpr absl::Duration kSilence = absl::Milliseconds(7500);
+  // An agent kills a rank that stood still for this long, as elastic.rankDeadline is by default.
+  static constexpr absl::Duration kRankDeadline = absl::Seconds(10);
 
   Fleet(kube::Api& api, const Clock& clock, Coordinators& coordinators, Promises& promises,
         uint64_t seed)
@@ -91,24 +131,68 @@ class Fleet {
   void SetTokensPerReport(int64_t tokens) { tokens_per_report_ = tokens; }
   // Bound pods take a random time between these to start.
   void SetStartUp(absl::Duration least, absl::Duration most) { start_up_ = {least, most}; }
+  // A save takes so long, during which training goes on; by default none.
+  void SetSaveTime(absl::Duration length) { save_time_ = length; }
+  // Jobs save after every so many steps; 20 by default.
+  void SetSaveEvery(int64_t steps) { save_every_ = steps; }
+  int64_t saves_done() const { return saves_done_; }
   // Deleted pods take a random time up to this long to go.
   void SetGrace(absl::Duration most) { grace_ = most; }
 
+  // Faults. They do nothing if there is no such worker.
+  //
+  // Kills the worker's first rank; with `restart` its agent starts it again before the next round.
+  void KillRank(const std::string& job_uid, int index, bool restart);
+  // Lets the worker's ranks stand still for so long, or until its agent kills them for that.
+  void StopRanks(const std::string& job_uid, int index, absl::Duration length);
+  // Cuts the worker off from all operators for so long. Its ranks go on.
+  void Cut(const std::string& job_uid, int index, absl::Duration length);
+  // Cuts all of a node's workers and its kubelet off, likewise.
+  void CutNode(const std::string& node, absl::Duration length);
+  // Takes a node's power: what runs there is gone, and its kubelet says nothing until the node
+  // returns.
+  void LoseNode(const std::string& node);
+  void ReturnNode(const std::string& node) { lost_nodes_.erase(node); }
+  // Makes the job's newest checkpoint unreadable. Returns false if it has no older one.
+  bool RuinCheckpoint(const std::string& job_uid);
+  // Lets each round of the job make a step only every so many ticks.
+  void SetPace(const std::string& job_uid, int ticks) { pace_[job_uid] = ticks; }
+
  private:
+  void Follow();
   void RunKubelet();
-  void StartPod(Json pod);
-  void EndPod(Json pod, const std::string& phase, int exit_code);
+  void RunPod(KubeletPod& pod);
+  void RemovePod(const KubeletPod& pod);
+  void StartPod(KubeletPod& pod);
+  void EndPod(const KubeletPod& pod, const std::string& phase, int exit_code);
   void RunAgent(SimWorker& worker);
+  void EndStop(SimWorker& worker);
   void Dial(SimWorker& worker);
   void Leave(SimWorker& worker);
   void EndStreams();
   void Read(SimWorker& worker);
+  void Handle(SimWorker& worker, const v1alpha1::OperatorMessage& message);
+  void ShowState(SimWorker& worker);
   void Report(SimWorker& worker);
+  void ReportFailures(AgentRegistry& registry, SimWorker& worker);
+  void Beat(AgentRegistry& registry, SimWorker& worker);
   void RunTraining();
-  std::vector<SimAgent*> WholeRound(const SimWorker& first, SimAgent::Phase phase);
-  void Join(const std::string& job, const std::vector<SimAgent*>& members);
-  void Step(SimWorker& first, const std::vector<SimAgent*>& members);
-  bool HolderLives(const std::string& job, int64_t step) const;
+  // The workers of one round, by rank.
+  using Round = std::vector<SimWorker*>;
+  void RunRound(const Round& round);
+  bool IsLeftBehind(const Round& round) const;
+  bool IsWhole(const Round& round, SimAgent::Phase phase) const;
+  void Join(const Round& members);
+  bool RefuseRuined(const Round& members);
+  void Step(const Round& members);
+  void RunCommand(const Round& members, bool stop);
+  void KeepCopies(const Round& members, const v1alpha1::Version& version);
+  void CountTime(SimWorker& first);
+  void Save(const Round& members, const v1alpha1::Version& version);
+  void EndSaves();
+  bool IsSaved(const std::string& job, const v1alpha1::Version& version) const;
+  bool HolderLives(const Round& members, int64_t step) const;
+  SimWorker* Find(const std::string& job_uid, int index);
   int Number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   absl::Time now() const { return clock_.Monotonic(); }
 
@@ -124,7 +208,20 @@ class Fleet {
   std::map<std::string, absl::Time> starting_;  // pod UID -> when it starts
   std::map<std::string, absl::Time> ending_;    // pod UID -> when it is gone
   std::map<std::string, std::vector<v1alpha1::CheckpointRef>> checkpoints_;  // by job UID
-  std::map<std::string, int64_t> total_steps_;
+  std::map<std::string, std::set<std::string>> ruined_;  // directories, by job UID
+  std::map<std::string, int> pace_;                      // by job UID
+  std::map<std::string, int64_t> prepared_;  // the newest round that a worker obeyed, by job UID
+  std::map<std::string, int64_t> commands_;  // by job UID: the steps that are saved
+  std::set<std::string> lost_nodes_;
+  std::map<std::string, absl::Time> cut_nodes_;  // until when
+  std::unique_ptr<kube::Watcher> watcher_;
+  std::map<kube::ObjectKey, KubeletPod> pods_;
+  int64_t ticks_ = 0;
+  absl::Duration tick_ = absl::Milliseconds(100);
+  std::map<std::string, SimSave> saving_;  // by the pod UID of rank 0
+  absl::Duration save_time_ = absl::ZeroDuration();
+  int64_t save_every_ = 20;
+  int64_t saves_done_ = 0;
   int64_t steps_done_ = 0;
   int64_t tokens_per_report_ = 0;
   // Streams that agents have left and whose end the operator process has not noticed yet.

@@ -1,9 +1,10 @@
 // The part of Fleet in which agents find a leader, obey it and report to it.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "operator/api/training_job.h"
+#include "operator/api/job_field.h"
 #include "operator/core/round_stamp.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/fleet.h"
@@ -46,21 +47,29 @@ std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& age
 void Fleet::RunAgent(SimWorker& worker) {
   SimAgent* agent = worker.agent.get();
   if (agent == nullptr || agent->phase == SimAgent::Phase::kExited) return;
-  if (worker.host < 0 && now() >= worker.dial_at) Dial(worker);
+  const bool cut = now() < worker.cut_until;
+  if (worker.host < 0 && !cut && now() >= worker.dial_at) Dial(worker);
   if (worker.host >= 0) {
     const bool same = coordinators_.process(worker.host) == worker.process;
-    if (same && coordinators_.RegistryOf(worker.host) != nullptr) worker.heard = now();
+    if (same && !cut && coordinators_.RegistryOf(worker.host) != nullptr) worker.heard = now();
     if (!same || worker.stream->closed || now() - worker.heard >= kSilence) Leave(worker);
   }
-  if (worker.host >= 0) Read(worker);
-  if (agent->phase == SimAgent::Phase::kPreparing && !agent->ready) {
-    for (SimRank& rank : agent->ranks) {
-      rank.position.clear_checkpoints();
-      for (const auto& ref : checkpoints_[worker.job_uid]) *rank.position.add_checkpoints() = ref;
-    }
+  if (worker.host >= 0 && !cut) Read(worker);
+  EndStop(worker);
+  if (agent->phase == SimAgent::Phase::kPreparing && !agent->ready) ShowState(worker);
+  if (now() >= worker.stopped_until) agent->RunOnce(now());
+  if (worker.host >= 0 && !cut) Report(worker);
+}
+
+// Puts into the positions of the worker's ranks what they find on disk and in their agent's memory.
+void Fleet::ShowState(SimWorker& worker) {
+  for (SimRank& rank : worker.agent->ranks) {
+    rank.position.clear_checkpoints();
+    rank.position.clear_copies();
+    if (worker.steps == 0) continue;
+    for (const auto& ref : checkpoints_[worker.job_uid]) *rank.position.add_checkpoints() = ref;
+    if (worker.copy) *rank.position.add_copies() = *worker.copy;
   }
-  agent->RunOnce(now());
-  if (worker.host >= 0) Report(worker);
 }
 
 // Dials a random replica. If it is a standby or does not know the job yet, another attempt follows
@@ -74,7 +83,7 @@ void Fleet::Dial(SimWorker& worker) {
   v1alpha1::AgentHello hello;
   v1alpha1::WorkerId& id = *hello.mutable_worker();
   id.set_namespace_("default");
-  id.set_job(worker.pod.substr(0, worker.pod.rfind('-', worker.pod.rfind('-') - 1)));
+  id.set_job(worker.job);
   id.set_job_uid(worker.job_uid);
   id.set_index(agent.index);
   id.set_incarnation(agent.incarnation);
@@ -122,68 +131,117 @@ void Fleet::EndStreams() {
 }
 
 void Fleet::Read(SimWorker& worker) {
-  SimAgent& agent = *worker.agent;
   while (!worker.stream->inbox.empty()) {
-    const std::optional<Order> order = ToOrder(worker.stream->inbox.front(), agent);
+    const OperatorMessage message = std::move(worker.stream->inbox.front());
     worker.stream->inbox.pop_front();
-    if (!order) continue;
-    const RoundStamp before = agent.seen;
-    agent.Obey(*order, now());
-    promises_.AgentMoved(worker.pod, before, agent.seen);
-    // An order is sent only after the status has recorded it, and the status never goes back, so
-    // reading it at delivery is sound.
-    const auto jobs = api_.List(kube::kTrainingJobs, {});
-    if (!jobs.ok()) continue;
-    for (const Json& json : jobs->items) {
-      if (kube::UidOf(json) != worker.job_uid) continue;
-      const auto job = ParseTrainingJob(json);
-      if (!job.ok()) continue;
-      promises_.OrderSent(worker.job_uid, *order, {job->status.term(), job->status.round()});
-    }
+    Handle(worker, message);
   }
+}
+
+void Fleet::Handle(SimWorker& worker, const OperatorMessage& message) {
+  SimAgent& agent = *worker.agent;
+  if (message.has_save() && ToStamp(message.save().round()) == agent.round) {
+    worker.save_wanted = true;
+  }
+  const std::optional<Order> order = ToOrder(message, agent);
+  if (!order) return;
+  const RoundStamp before = agent.seen;
+  agent.Obey(*order, now());
+  if (message.has_prepare() && agent.round == ToStamp(message.prepare().round())) {
+    const v1alpha1::TrainingJobSpec& spec = message.prepare().spec();
+    worker.steps = spec.has_trainer() ? spec.trainer().train().steps() : 0;
+    const bool copies = spec.checkpoint().has_memory();
+    worker.copy_every = copies ? std::max<int64_t>(spec.checkpoint().memory().every_steps(), 1) : 0;
+    worker.save_wanted = false;
+    int64_t& newest = prepared_[worker.job_uid];
+    newest = std::max(newest, agent.round.round);
+  }
+  promises_.AgentMoved(worker.pod, before, agent.seen);
+  // An order is sent only after the status has recorded it, and the status never goes back, so
+  // reading it at delivery is sound.
+  const auto job = api_.Get(kube::kTrainingJobs, {"default", worker.job});
+  if (!job.ok() || kube::UidOf(*job) != worker.job_uid) return;
+  promises_.OrderSent(worker.job_uid, *order,
+                      {JobNumber(*job, {"status", "term"}), JobNumber(*job, {"status", "round"})});
 }
 
 void Fleet::Report(SimWorker& worker) {
   AgentRegistry* registry = coordinators_.RegistryOf(worker.host);
   if (registry == nullptr) return;
-  const AgentView view = worker.agent->View();
+  const SimAgent& agent = *worker.agent;
   AgentMessage message;
-  if (view.ready && worker.told_ready != view.ready->round) {
-    worker.told_ready = view.ready->round;
-    *message.mutable_ready()->mutable_round() = ToProto(view.ready->round);
-    for (const auto& rank : view.ready->ranks) *message.mutable_ready()->add_ranks() = rank;
+  // A new stream repeats what follows from the present state.
+  const bool prepared = agent.phase == SimAgent::Phase::kPreparing;
+  if (prepared && agent.ready && worker.told_ready != agent.ready->round) {
+    worker.told_ready = agent.ready->round;
+    *message.mutable_ready()->mutable_round() = ToProto(agent.ready->round);
+    for (const auto& rank : agent.ready->ranks) *message.mutable_ready()->add_ranks() = rank;
     registry->Receive(worker.attachment, message);
   }
-  if (view.joined && worker.told_joined != view.joined->round) {
-    worker.told_joined = view.joined->round;
-    *message.mutable_joined()->mutable_round() = ToProto(view.joined->round);
-    *message.mutable_joined()->mutable_version() = view.joined->version;
-    message.mutable_joined()->set_trajectory(view.joined->trajectory);
+  const bool joined =
+      agent.joined && (agent.phase == SimAgent::Phase::kRunning || !agent.joined->error.empty());
+  if (joined && worker.told_joined != agent.joined->round) {
+    worker.told_joined = agent.joined->round;
+    v1alpha1::WorkerJoined& report = *message.mutable_joined();
+    *report.mutable_round() = ToProto(agent.joined->round);
+    report.set_error(agent.joined->error);
+    report.set_bad_checkpoint(agent.joined->bad_checkpoint);
+    *report.mutable_version() = agent.joined->version;
+    report.set_trajectory(agent.joined->trajectory);
     registry->Receive(worker.attachment, message);
   }
-  for (; worker.told_stalls < view.stalls.size(); ++worker.told_stalls) {
-    const StallReport& stall = view.stalls[worker.told_stalls];
+  ReportFailures(*registry, worker);
+  for (const v1alpha1::CheckpointReport& saved : worker.saved) {
+    *message.mutable_checkpoint() = saved;
+    registry->Receive(worker.attachment, message);
+  }
+  worker.saved.clear();
+  if (agent.finished && worker.told_finished != agent.finished->round) {
+    worker.told_finished = agent.finished->round;
+    v1alpha1::WorkerFinished& finished = *message.mutable_finished();
+    *finished.mutable_round() = ToProto(agent.finished->round);
+    finished.set_succeeded(agent.finished->succeeded);
+    *finished.mutable_version() = agent.finished->version;
+    if (worker.steps > 0) finished.mutable_durable()->set_step(agent.finished->durable_step);
+    registry->Receive(worker.attachment, message);
+  }
+  if (now() >= worker.beat_at) Beat(*registry, worker);
+}
+
+void Fleet::ReportFailures(AgentRegistry& registry, SimWorker& worker) {
+  const SimAgent& agent = *worker.agent;
+  AgentMessage message;
+  for (; worker.told_exits < agent.exits().size(); ++worker.told_exits) {
+    const ExitReport& exit = agent.exits()[worker.told_exits];
+    v1alpha1::RankExited& report = *message.mutable_rank_exited();
+    *report.mutable_round() = ToProto(exit.round);
+    report.set_local_rank(exit.local_rank);
+    report.set_exit_code(exit.exit_code);
+    report.set_signal(exit.signal);
+    report.set_restarted(exit.restarted);
+    report.set_reason(exit.reason);
+    registry.Receive(worker.attachment, message);
+  }
+  for (; worker.told_stalls < agent.stalls().size(); ++worker.told_stalls) {
+    const StallReport& stall = agent.stalls()[worker.told_stalls];
     *message.mutable_stalled()->mutable_round() = ToProto(stall.round);
     message.mutable_stalled()->set_error(stall.error);
-    registry->Receive(worker.attachment, message);
+    registry.Receive(worker.attachment, message);
   }
-  if (view.finished && worker.told_finished != view.finished->round) {
-    worker.told_finished = view.finished->round;
-    *message.mutable_finished()->mutable_round() = ToProto(view.finished->round);
-    message.mutable_finished()->set_succeeded(view.finished->succeeded);
-    *message.mutable_finished()->mutable_version() = view.finished->version;
-    message.mutable_finished()->mutable_durable()->set_step(view.finished->durable_step);
-    registry->Receive(worker.attachment, message);
-  }
-  if (now() < worker.beat_at) return;
+}
+
+void Fleet::Beat(AgentRegistry& registry, SimWorker& worker) {
   worker.beat_at = now() + AgentRegistry::kHeartbeat;
   const SimAgent& agent = *worker.agent;
-  if (agent.leads() && agent.phase == SimAgent::Phase::kRunning) {
+  AgentMessage message;
+  if (agent.leads() && agent.phase == SimAgent::Phase::kRunning && worker.steps > 0) {
     *message.mutable_steps()->mutable_round() = ToProto(agent.round);
     v1alpha1::StepReport& step = *message.mutable_steps()->add_steps();
     *step.mutable_version() = agent.ranks.front().position.applied();
     step.set_applied(true);
     step.set_loss(1.0);
+    *step.mutable_times() = worker.times;
+    worker.times.Clear();
     if (tokens_per_report_ > 0) {
       step.set_tokens(tokens_per_report_);
       step.set_finished_at_us(absl::ToUnixMicros(clock_.Wall()));
@@ -191,7 +249,7 @@ void Fleet::Report(SimWorker& worker) {
   } else {
     *message.mutable_heartbeat()->mutable_round() = ToProto(agent.round);
   }
-  registry->Receive(worker.attachment, message);
+  registry.Receive(worker.attachment, message);
 }
 
 }  // namespace muster::control

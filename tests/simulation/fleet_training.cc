@@ -1,9 +1,10 @@
 // The part of Fleet in which ranks join, step and save.
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/api/training_job.h"
-#include "operator/kube/resource_type.h"
 #include "tests/simulation/fleet.h"
 
 namespace muster::control {
@@ -13,104 +14,223 @@ using v1alpha1::ResumePoint;
 
 constexpr absl::Duration kNotice = absl::Milliseconds(300);
 constexpr absl::Duration kJoinPatience = absl::Seconds(1);
-constexpr int64_t kSaveEvery = 20;
+constexpr int64_t kCommandSteps = 600;
 
 }  // namespace
 
-// The members of the worker's round, ordered by rank, if all of them are in `phase`; otherwise
-// empty.
-std::vector<SimAgent*> Fleet::WholeRound(const SimWorker& first, SimAgent::Phase phase) {
-  std::vector<SimAgent*> whole;
-  for (auto& [uid, worker] : workers_) {
-    SimAgent* agent = worker.agent.get();
-    if (agent == nullptr || worker.job_uid != first.job_uid) continue;
-    if (agent->round != first.agent->round) continue;
-    if (agent->phase != phase) return {};
-    whole.push_back(agent);
-  }
-  if (static_cast<int>(whole.size()) != first.agent->place.group_world_size) return {};
-  std::sort(whole.begin(), whole.end(), [](const SimAgent* a, const SimAgent* b) {
-    return a->place.group_rank < b->place.group_rank;
-  });
-  return whole;
-}
-
 void Fleet::RunTraining() {
+  EndSaves();
+  std::map<std::pair<std::string, int64_t>, Round> rounds;
   for (auto& [uid, worker] : workers_) {
-    SimAgent* agent = worker.agent.get();
+    const SimAgent* agent = worker.agent.get();
     if (agent == nullptr || agent->place.group_world_size == 0) continue;
-    if (agent->phase == SimAgent::Phase::kJoining) {
-      const auto members = WholeRound(worker, agent->phase);
-      if (agent->leads() && !members.empty()) Join(worker.job_uid, members);
-      if (members.empty() && now() - agent->phase_since > kJoinPatience) agent->Stall(now());
-    } else if (agent->phase == SimAgent::Phase::kRunning) {
-      const auto members = WholeRound(worker, agent->phase);
-      if (agent->leads() && !members.empty()) Step(worker, members);
-      if (members.empty() && now() - agent->phase_since > kNotice) agent->Stall(now());
-    }
+    rounds[{worker.job_uid, agent->round.round}].push_back(&worker);
+  }
+  for (auto& [key, round] : rounds) {
+    std::sort(round.begin(), round.end(), [](const SimWorker* a, const SimWorker* b) {
+      return a->agent->place.group_rank < b->agent->place.group_rank;
+    });
+    RunRound(round);
   }
 }
 
-bool Fleet::HolderLives(const std::string& job, int64_t step) const {
-  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    const SimWorker& worker = entry.second;
-    return worker.job_uid == job && worker.agent != nullptr &&
-           worker.agent->ranks.front().position.applied().step() >= step;
+// Returns true if the job went on without this round while all of it was out of reach. It goes on
+// until it learns of that, and its checkpoints land nowhere.
+bool Fleet::IsLeftBehind(const Round& round) const {
+  const auto newest = prepared_.find(round.front()->job_uid);
+  return newest != prepared_.end() && round.front()->agent->round.round < newest->second &&
+         std::all_of(
+             round.begin(), round.end(),
+             [this](const SimWorker* worker) {
+               return worker->host < 0 || now() < worker->cut_until;
+             });
+}
+
+bool Fleet::IsWhole(const Round& round, SimAgent::Phase phase) const {
+  if (static_cast<int>(round.size()) != round.front()->agent->place.group_world_size) return false;
+  return std::all_of(round.begin(), round.end(), [&](const SimWorker* worker) {
+    const SimAgent& agent = *worker->agent;
+    return agent.phase == phase && agent.round == round.front()->agent->round &&
+           std::all_of(agent.ranks.begin(), agent.ranks.end(),
+                       [](const SimRank& rank) { return rank.alive; });
   });
 }
 
-void Fleet::Join(const std::string& job, const std::vector<SimAgent*>& members) {
-  const ResumePoint& resume = members.front()->go->resume();
-  const int64_t round = members.front()->round.round;
-  promises_.Resumed(job, round, resume.version().step(),
-                    HolderLives(job, promises_.committed(job)));
-  for (SimAgent* agent : members) {
-    for (SimRank& rank : agent->ranks) {
+void Fleet::RunRound(const Round& round) {
+  const bool joining = IsWhole(round, SimAgent::Phase::kJoining);
+  const bool running = IsWhole(round, SimAgent::Phase::kRunning);
+  const bool stopped = std::any_of(round.begin(), round.end(), [this](const SimWorker* worker) {
+    return now() < worker->stopped_until;
+  });
+  if (!stopped && joining) return Join(round);
+  if (running && IsLeftBehind(round)) return;
+  if (!stopped && running) return Step(round);
+  if (joining || running) return;
+  for (SimWorker* worker : round) {
+    SimAgent& agent = *worker->agent;
+    const absl::Duration waited = now() - agent.phase_since;
+    if (agent.phase == SimAgent::Phase::kJoining && waited > kJoinPatience) agent.Stall(now());
+    if (agent.phase == SimAgent::Phase::kRunning && waited > kNotice) agent.Stall(now());
+  }
+}
+
+// True if a member has the step, in its ranks or as a copy.
+bool Fleet::HolderLives(const Round& members, int64_t step) const {
+  return std::any_of(members.begin(), members.end(), [&](const SimWorker* worker) {
+    return worker->agent->ranks.front().position.applied().step() >= step ||
+           (worker->copy && worker->copy->version().step() >= step);
+  });
+}
+
+// Returns true if the round's state is a checkpoint that cannot be read.
+bool Fleet::RefuseRuined(const Round& members) {
+  const ResumePoint& resume = members.front()->agent->go->resume();
+  const std::string& directory = resume.checkpoint().directory();
+  if (resume.source() != ResumePoint::CHECKPOINT) return false;
+  if (ruined_[members.front()->job_uid].count(directory) == 0) return false;
+  for (SimWorker* worker : members) {
+    SimAgent& agent = *worker->agent;
+    agent.phase = SimAgent::Phase::kWaiting;
+    agent.joined = JoinedReport{agent.round, "checksum", directory, {}};
+  }
+  return true;
+}
+
+void Fleet::Join(const Round& members) {
+  if (RefuseRuined(members)) return;
+  const SimWorker& first = *members.front();
+  const ResumePoint& resume = first.agent->go->resume();
+  const std::string& job = first.job_uid;
+  if (first.steps > 0) {
+    const auto ruined = [&](const v1alpha1::CheckpointRef& ref) {
+      return ruined_[job].count(ref.directory()) > 0;
+    };
+    // Checkpoints beyond the point are given up.
+    auto& saved = checkpoints_[job];
+    for (const v1alpha1::CheckpointRef& ref : saved) {
+      if (ref.version().step() <= resume.version().step() || ruined(ref)) continue;
+      promises_.Break(absl::StrCat(first.job, " goes on from step ", resume.version().step(),
+                                   " before its checkpoint ", ref.directory()));
+    }
+    std::erase_if(saved, [&](const v1alpha1::CheckpointRef& ref) {
+      return ref.version().step() > resume.version().step();
+    });
+    promises_.Resumed(job, first.agent->round.round, resume.version().step(),
+                      HolderLives(members, promises_.committed(job)));
+  }
+  for (SimWorker* worker : members) {
+    SimAgent& agent = *worker->agent;
+    for (SimRank& rank : agent.ranks) {
+      rank.joined_once = true;
+      if (first.steps == 0) continue;
       rank.position.clear_sealed();
       *rank.position.mutable_applied() = resume.version();
       rank.position.set_history(resume.history());
-      rank.joined_once = true;
     }
-    agent->phase = SimAgent::Phase::kRunning;
-    agent->phase_since = now();
-    agent->joined = JoinedReport{agent->round, "", "", resume.version(), agent->trajectory};
+    agent.phase = SimAgent::Phase::kRunning;
+    agent.phase_since = now();
+    agent.joined = JoinedReport{agent.round, "", "", resume.version(), agent.trajectory};
   }
 }
 
-void Fleet::Step(SimWorker& first, const std::vector<SimAgent*>& members) {
-  const std::string& job = first.job_uid;
-  if (total_steps_.count(job) == 0) {
-    const auto jobs = api_.List(kube::kTrainingJobs, {});
-    if (!jobs.ok()) return;
-    for (const Json& json : jobs->items) {
-      const auto parsed = ParseTrainingJob(json);
-      if (parsed.ok()) total_steps_[parsed->uid] = parsed->spec.trainer().train().steps();
-    }
-    // A job that is not listed was deleted, and its workers do not know yet.
-    total_steps_.try_emplace(job, 1 << 30);
+// Returns true if the version is on disk.
+bool Fleet::IsSaved(const std::string& job, const v1alpha1::Version& version) const {
+  const auto saved = checkpoints_.find(job);
+  if (saved == checkpoints_.end() || saved->second.empty()) return false;
+  const v1alpha1::Version& newest = saved->second.back().version();
+  return newest.step() == version.step() && newest.attempt() == version.attempt();
+}
+
+// Begins a save, unless one is under way.
+void Fleet::Save(const Round& members, const v1alpha1::Version& version) {
+  const SimWorker& first = *members.front();
+  const std::string& pod = first.agent->pod_uid;
+  for (SimWorker* worker : members) worker->save_wanted = false;
+  if (saving_.count(pod) > 0 || IsSaved(first.job_uid, version)) return;
+  SimSave& save = saving_[pod];
+  save.job_uid = first.job_uid;
+  save.ready_at = now() + save_time_;
+  save.report.set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  *save.report.mutable_version() = version;
+  save.report.set_directory(absl::StrCat("step-", version.step(), ".", version.attempt()));
+  save.report.set_history(first.agent->go->resume().history());
+  save.report.set_seconds(absl::ToDoubleSeconds(save_time_));
+  save.report.set_bytes(1 << 20);
+  EndSaves();
+}
+
+// A save that rank 0 does not live to complete is lost.
+void Fleet::EndSaves() {
+  std::erase_if(saving_, [this](const auto& entry) {
+    const auto& [pod, save] = entry;
+    const auto worker = workers_.find(pod);
+    if (worker == workers_.end() || worker->second.agent == nullptr) return true;
+    const SimAgent& agent = *worker->second.agent;
+    if (!agent.ranks.front().alive || agent.phase != SimAgent::Phase::kRunning) return true;
+    if (now() < save.ready_at) return false;
+    v1alpha1::CheckpointRef ref;
+    ref.set_directory(save.report.directory());
+    *ref.mutable_version() = save.report.version();
+    ref.set_history(save.report.history());
+    checkpoints_[save.job_uid].push_back(ref);
+    worker->second.saved.push_back(save.report);
+    ++saves_done_;
+    return true;
+  });
+}
+
+// A command counts its own steps, and saves them by itself.
+void Fleet::RunCommand(const Round& members, bool stop) {
+  const std::string& job = members.front()->job_uid;
+  const bool end = ++commands_[job] >= kCommandSteps;
+  if (!stop && !end) return;
+  for (SimWorker* worker : members) worker->agent->Finish(true, 0, -1);
+}
+
+void Fleet::KeepCopies(const Round& members, const v1alpha1::Version& version) {
+  for (SimWorker* worker : members) {
+    if (worker->copy_every == 0 || version.step() % worker->copy_every != 0) continue;
+    worker->copy.emplace();
+    *worker->copy->mutable_version() = version;
+    worker->copy->set_history(members.front()->agent->go->resume().history());
+    worker->copy->set_bytes(1 << 20);
   }
-  v1alpha1::Version next = members.front()->ranks.front().position.applied();
-  next.set_step(next.step() + 1);
-  next.set_attempt(members.front()->go->resume().next_attempt());
-  if (next.step() <= total_steps_.at(job)) {
-    for (SimAgent* agent : members) {
-      for (SimRank& rank : agent->ranks) *rank.position.mutable_applied() = next;
+}
+
+// Adds the time since the last step to what rank 0 reports.
+void Fleet::CountTime(SimWorker& first) {
+  const int ticks = pace_.count(first.job_uid) > 0 ? pace_.at(first.job_uid) : 1;
+  const double seconds = ticks * absl::ToDoubleSeconds(tick_);
+  first.times.set_compute(first.times.compute() + 0.8 * seconds);
+  first.times.set_communication(first.times.communication() + 0.2 * seconds);
+}
+
+void Fleet::Step(const Round& members) {
+  SimWorker& first = *members.front();
+  const std::string& job = first.job_uid;
+  const bool stop = std::any_of(members.begin(), members.end(),
+                                [](const SimWorker* worker) { return worker->agent->stop_wanted; });
+  if (first.steps == 0) return RunCommand(members, stop);
+  const auto pace = pace_.find(job);
+  if (pace != pace_.end() && ticks_ % pace->second != 0) return;
+  v1alpha1::Version at = first.agent->ranks.front().position.applied();
+  if (!stop && at.step() < first.steps) {
+    at.set_step(at.step() + 1);
+    at.set_attempt(first.agent->go->resume().next_attempt());
+    for (SimWorker* worker : members) {
+      for (SimRank& rank : worker->agent->ranks) *rank.position.mutable_applied() = at;
     }
     ++steps_done_;
-    promises_.Stepped(job, first.agent->round.round, next.step());
+    promises_.Stepped(job, first.agent->round.round, at.step());
+    KeepCopies(members, at);
+    CountTime(first);
   }
-  const bool stop = std::any_of(members.begin(), members.end(),
-                                [](const SimAgent* agent) { return agent->stop_wanted; });
-  const bool end = next.step() >= total_steps_.at(job);
-  if (next.step() % kSaveEvery == 0 || stop || end) {
-    v1alpha1::CheckpointRef ref;
-    ref.set_directory(absl::StrCat("step-", next.step(), ".", next.attempt()));
-    *ref.mutable_version() = next;
-    ref.set_history(members.front()->go->resume().history());
-    checkpoints_[job].push_back(ref);
-  }
-  if (!stop && !end) return;
-  for (SimAgent* agent : members) agent->Finish(true, next.step(), next.step());
+  const bool save = std::any_of(members.begin(), members.end(),
+                                [](const SimWorker* worker) { return worker->save_wanted; });
+  const bool over = stop || at.step() >= first.steps;
+  if (over || save || at.step() % save_every_ == 0) Save(members, at);
+  if (!over || !IsSaved(job, at)) return;
+  for (SimWorker* worker : members) worker->agent->Finish(true, at.step(), at.step());
 }
 
 }  // namespace muster::control

@@ -106,6 +106,7 @@ TEST_F(HaTest, AnAgentThatDiesWhileNobodyLeadsIsReplaced) {
 // Half of a spot notice's two minutes is reserved for a checkpoint, no matter how often the leader
 // changes.
 TEST_F(HaTest, ANoticeIsNotStartedOverByANewLeader) {
+  world_.fleet->SetSaveTime(absl::Minutes(10));  // it waits for a save that comes too late
   job_ = world_.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 100000}}}}}});
   ASSERT_TRUE(world_.RunUntil([&] { return Training(); }, absl::Seconds(30)));
   Json node = *world_.memory->Get(kube::kNodes, {"", "node-1"});

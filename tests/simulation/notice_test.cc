@@ -86,6 +86,7 @@ TEST_F(NoticeTest, AllWorkersLeaveByTheDeadlineAndTheJobGoesOnElsewhere) {
 }
 
 TEST_F(NoticeTest, ANoticeThatIsTakenBackMovesNobody) {
+  world_.fleet->SetSaveTime(absl::Minutes(10));
   Train();
   Announce("node-1", absl::Seconds(100));
   world_.AddNode("node-2", 2);
@@ -135,6 +136,7 @@ TEST_F(NoticeTest, ALateNoticeIsSaidToBeLate) {
 }
 
 TEST_F(NoticeLeaderTest, ANewLeaderKeepsTheDeadlineOfTheNotice) {
+  world_.fleet->SetSaveTime(absl::Minutes(10));
   Train();
   Announce("node-1", absl::Seconds(100));
   world_.AddNode("node-2", 2);

@@ -111,6 +111,7 @@ class ReplicaWorld final : public Coordinators {
   // The number of accepted writes of all processes, by verb and plural, e.g. "update leases".
   int Writes(const std::string& what) const;
   int Writes() const;
+  const std::map<std::string, int>& all_writes() const { return writes_; }
   void ForgetWrites() { writes_.clear(); }
 
   int count() const override { return static_cast<int>(hosts.size()); }

@@ -42,6 +42,8 @@ class SimAgent {
   bool leads() const { return place.group_world_size > 0 && place.group_rank == 0; }
   // Returns what the coordinator has of it: everything reported on the current stream.
   AgentView View() const;
+  const std::vector<ExitReport>& exits() const { return exits_; }
+  const std::vector<StallReport>& stalls() const { return stalls_; }
   void Attach(absl::Time now);
   void Detach(absl::Time now);
 

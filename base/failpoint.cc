@@ -1,5 +1,6 @@
 #include "base/failpoint.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -29,6 +30,9 @@ absl::Status ParseAction(const std::string& item, const std::string& text, Failp
     point->action = Failpoint::Action::kStop;
   } else if (text == "error") {
     point->action = Failpoint::Action::kError;
+  } else if (text.substr(0, 5) == "list:" && text.size() > 5) {
+    point->action = Failpoint::Action::kList;
+    point->path = text.substr(5);
   } else if (text.substr(0, 6) == "sleep:") {
     int milliseconds = 0;
     if (!absl::SimpleAtoi(text.substr(6), &milliseconds) || milliseconds < 0) {
@@ -37,7 +41,7 @@ absl::Status ParseAction(const std::string& item, const std::string& text, Failp
     point->action = Failpoint::Action::kSleep;
     point->sleep = absl::Milliseconds(milliseconds);
   } else {
-    return Malformed(item, "the action must be kill, stop, sleep:MILLISECONDS or error");
+    return Malformed(item, "the action must be kill, stop, sleep:MILLISECONDS, error or list:PATH");
   }
   return absl::OkStatus();
 }
@@ -79,6 +83,17 @@ bool ConditionsHold(const Failpoint& point) {
   return true;
 }
 
+// One write appends the line, so that processes can share the file.
+void AppendLine(const std::string& path, std::string_view name) {
+  const std::string line = absl::StrCat(std::string(name), "\n");
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0 || write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    std::fprintf(stderr, "MUSTER_FAILPOINTS: cannot write to %s\n", path.c_str());
+    _exit(2);
+  }
+  close(fd);
+}
+
 // The failpoints armed in this process, and the number of hits of each name.
 struct Armed {
   Mutex mu;
@@ -116,9 +131,19 @@ absl::StatusOr<std::vector<Failpoint>> ParseFailpoints(std::string_view text) {
 }
 
 namespace failpoint_internal {
+namespace {
+
+Armed& OfThisProcess() {
+  static Armed* const armed = ReadEnvironment();
+  return *armed;
+}
+
+}  // namespace
+
+bool IsArmed() { return !OfThisProcess().points.empty(); }
 
 absl::Status Hit(std::string_view name) {
-  static Armed* const armed = ReadEnvironment();
+  Armed* const armed = &OfThisProcess();
   if (armed->points.empty()) return absl::OkStatus();
   int hit = 0;
   {
@@ -128,7 +153,7 @@ absl::Status Hit(std::string_view name) {
     hit = ++it->second;
   }
   for (const Failpoint& point : armed->points) {
-    if (point.name != name || point.hit != hit) continue;
+    if ((point.name != name && point.name != "*") || point.hit != hit) continue;
     switch (point.action) {
       case Failpoint::Action::kKill:
         kill(getpid(), SIGKILL);
@@ -141,6 +166,9 @@ absl::Status Hit(std::string_view name) {
         break;
       case Failpoint::Action::kError:
         return absl::AbortedError(absl::StrCat("failpoint ", std::string(name), " at hit ", hit));
+      case Failpoint::Action::kList:
+        AppendLine(point.path, name);
+        break;
     }
   }
   return absl::OkStatus();

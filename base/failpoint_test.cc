@@ -2,6 +2,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -24,7 +27,8 @@ TEST(ParseFailpointsTest, ReadsEveryPart) {
 
 TEST(ParseFailpointsTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseFailpoints("a=explode").status().message(),
-            "failpoint \"a=explode\": the action must be kill, stop, sleep:MILLISECONDS or error");
+            "failpoint \"a=explode\": the action must be kill, stop, sleep:MILLISECONDS, error or "
+            "list:PATH");
   EXPECT_EQ(ParseFailpoints("a=kill@0").status().message(),
             "failpoint \"a=kill@0\": the hit must be a number from 1");
   EXPECT_EQ(ParseFailpoints("kill").status().message(),
@@ -59,6 +63,23 @@ TEST(FailpointDeathTest, ErrorIsAStatusOnceAndConditionsFilter) {
         const bool second = MUSTER_FAILPOINT_STATUS("p").ok();
         const bool third = MUSTER_FAILPOINT_STATUS("p").ok();
         _exit(first && !second && third ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(FailpointDeathTest, EveryPlaceIsListedOnceWithItsKind) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string path = testing::TempDir() + "/places";
+  EXPECT_EXIT(
+      {
+        setenv("MUSTER_FAILPOINTS", ("*=list:" + path).c_str(), 1);
+        MUSTER_FAILPOINT("a.b");
+        MUSTER_FAILPOINT_OF("a.sends", "hello");
+        MUSTER_FAILPOINT("a.b");
+        std::ifstream file(path);
+        std::stringstream text;
+        text << file.rdbuf();
+        _exit(text.str() == "a.b\na.sends.hello\n" ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/failpoint.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -99,8 +100,10 @@ class PosixWritableFile final : public WritableFile {
     return end_ - started_ < kWriteBackBytes ? absl::OkStatus() : WriteBack();
   }
   absl::Status Sync() override {
+    MUSTER_FAILPOINT("files.before_sync");
     MUSTER_RETURN_IF_ERROR(EndDirect());
     if (fdatasync(fd_.get()) != 0) return ErrnoStatus(errno, "sync", path_);
+    MUSTER_FAILPOINT("files.after_sync");
     return absl::OkStatus();
   }
   absl::Status Close() override {
@@ -277,7 +280,9 @@ class PosixFiles final : public Files {
     if (mode == CreateMode::kTruncate) flags |= O_TRUNC;
     if (mode == CreateMode::kExclusive) flags |= O_EXCL;
     if (mode == CreateMode::kAppend) flags |= O_APPEND;
+    MUSTER_FAILPOINT("files.before_create");
     MUSTER_ASSIGN_OR_RETURN(UniqueFd fd, OpenDescriptor(path, flags, "create"));
+    MUSTER_FAILPOINT("files.after_create");
     const off_t end = mode == CreateMode::kAppend ? lseek(fd.get(), 0, SEEK_END) : 0;
     return std::make_unique<PosixWritableFile>(std::move(fd), path, std::max<off_t>(end, 0),
                                                mode == CreateMode::kExclusive);
@@ -300,20 +305,30 @@ class PosixFiles final : public Files {
   }
 
   absl::Status Rename(const std::string& from, const std::string& to) override {
-    if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-    return ErrnoStatus(errno, absl::StrCat("rename to ", to), from);
+    MUSTER_FAILPOINT("files.before_rename");
+    const bool renamed = rename(from.c_str(), to.c_str()) == 0;
+    const int error = errno;
+    MUSTER_FAILPOINT("files.after_rename");
+    if (renamed) return absl::OkStatus();
+    return ErrnoStatus(error, absl::StrCat("rename to ", to), from);
   }
 
   absl::Status Remove(const std::string& path) override {
-    if (remove(path.c_str()) == 0) return absl::OkStatus();
-    return ErrnoStatus(errno, "remove", path);
+    MUSTER_FAILPOINT("files.before_remove");
+    const bool removed = remove(path.c_str()) == 0;
+    const int error = errno;
+    MUSTER_FAILPOINT("files.after_remove");
+    if (removed) return absl::OkStatus();
+    return ErrnoStatus(error, "remove", path);
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {
+    MUSTER_FAILPOINT("files.before_sync_directory");
     MUSTER_ASSIGN_OR_RETURN(UniqueFd fd,
                             OpenDescriptor(directory, O_RDONLY | O_DIRECTORY, "open directory"));
     // Some network file systems refuse to sync a directory; nothing more can be done there.
     if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", directory);
+    MUSTER_FAILPOINT("files.after_sync_directory");
     return absl::OkStatus();
   }
 

@@ -142,7 +142,11 @@ int RunJob(const Flags& flags, const JobPaths& paths, TrainingJob job) {
   if (!session.ok()) return FailToOpen(session.status());
   const absl::StatusOr<bool> runs = (*session)->Apply(job);
   if (!runs.ok()) return Fail(runs.status());
-  if (!*runs) return ReportEndedBefore(job);
+  if (!*runs) {
+    // The run that ended it may have been killed before its workers had ended.
+    (*session)->WaitForWorkers();
+    return ReportEndedBefore(job);
+  }
   const absl::StatusOr<int> exit_code = RunWatch(**session, output, flags.Has("quiet")).Run();
   return exit_code.ok() ? *exit_code : Fail(exit_code.status());
 }

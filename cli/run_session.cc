@@ -23,6 +23,7 @@ using control::TrainingJob;
 
 // Processes that no command watches should not stay in the background for hours.
 constexpr absl::Duration kOrphanDeadline = absl::Seconds(60);
+constexpr absl::Duration kWorkersEndWithin = absl::Seconds(10);
 
 int CpusOfThisMachine() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -106,8 +107,8 @@ void RunSession::RunNodes() {
   }
 }
 
-void RunSession::WaitForWorkers(absl::Duration within) {
-  const absl::Time deadline = Clock::Real().Monotonic() + within;
+void RunSession::WaitForWorkers() {
+  const absl::Time deadline = Clock::Real().Monotonic() + kWorkersEndWithin;
   while (Clock::Real().Monotonic() < deadline) {
     const absl::StatusOr<kube::ObjectList> pods = api_->List(kube::kPods, {});
     if (!pods.ok()) return;

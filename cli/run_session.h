@@ -54,8 +54,9 @@ class RunSession {
 
   // Returns true if a worker of the job is on this machine, or was assigned to it.
   bool AnyWorkerIsPlaced();
-  // Waits until all workers have ended, for at most `within`.
-  void WaitForWorkers(absl::Duration within);
+  // Waits until all workers have ended, for at most 10s: the job is over, and they have nothing
+  // left to save.
+  void WaitForWorkers();
   // Kills all workers of the job at once, without a checkpoint.
   void KillWorkers();
 

@@ -17,8 +17,6 @@ namespace {
 using control::TrainingJob;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
-// The limit for workers that were told to stop; the job is over, so they have nothing left to save.
-constexpr absl::Duration kLeave = absl::Seconds(10);
 
 // A job that was resumed is called Suspended until its operator has seen that.
 bool IsOver(const TrainingJob& job) {
@@ -73,7 +71,7 @@ absl::StatusOr<std::optional<int>> RunWatch::RunOnce() {
 int RunWatch::Finish(const TrainingJob& job) {
   printer_.Clear();
   const double seconds = WallSeconds(job);
-  session_.WaitForWorkers(kLeave);
+  session_.WaitForWorkers();
   ShowOutput(job);
   return ReportOutcome(job, session_.history(), seconds, /*interrupted=*/Interrupts() > 0);
 }

@@ -4,8 +4,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "base/failpoint.h"
 #include "base/logging.h"
 #include "base/rpc/grpc_status.h"
+#include "proto/muster/v1alpha1/kind_of.h"
 
 namespace muster::agent {
 CoordinatorStream::CoordinatorStream(std::shared_ptr<CoordinatorMailbox> mailbox,
@@ -29,6 +31,7 @@ void CoordinatorStream::Start(std::shared_ptr<CoordinatorStream> self) {
 void CoordinatorStream::Send(const v1alpha1::AgentMessage& message) {
   MutexLock lock(mu_);
   if (closed_) return;
+  MUSTER_FAILPOINT_OF("agent.before_send", v1alpha1::KindOf(message));
   outgoing_.push_back(message);
   if (outgoing_.size() > kMaxOutgoing) return context_.TryCancel();
   WriteNext();
@@ -52,6 +55,7 @@ void CoordinatorStream::OnReadDone(bool ok) {
     }
     return RemoveHold();  // OnDone follows, perhaps during this call
   }
+  MUSTER_FAILPOINT_OF("agent.received", v1alpha1::KindOf(incoming_));
   mailbox_->Put(this, std::move(incoming_));
   incoming_.Clear();
   StartRead(&incoming_);
@@ -61,6 +65,7 @@ void CoordinatorStream::OnWriteDone(bool ok) {
   MutexLock lock(mu_);
   writing_ = false;
   if (!ok) outgoing_.clear();
+  if (ok) MUSTER_FAILPOINT_OF("agent.after_send", v1alpha1::KindOf(written_message_));
   WriteNext();
 }
 

@@ -15,9 +15,11 @@
 #include "agent/worker/client_socket.h"
 #include "agent/worker/error_file.h"
 #include "agent/worker/rank_log.h"
+#include "base/failpoint.h"
 #include "base/link_frame.h"
 #include "base/logging.h"
 #include "base/pidfd.h"
+#include "proto/muster/v1alpha1/kind_of.h"
 
 namespace muster::agent {
 namespace {
@@ -200,10 +202,12 @@ void RankSupervisor::Rank::Kill(int generation, int signal) {
 
 void RankSupervisor::Rank::Send(const v1alpha1::ToTrainer& message) {
   if (link_ < 0) return socket_.Notify(message);
+  MUSTER_FAILPOINT_OF("agent.before_order", v1alpha1::KindOf(message));
   if (absl::Status status = AppendLinkFrame(message, &outgoing_); !status.ok()) {
     MUSTER_LOG(ERROR, "message not sent to rank", {"local_rank", local_rank_}, {"error", status});
   }
   Flush();
+  MUSTER_FAILPOINT_OF("agent.after_order", v1alpha1::KindOf(message));
 }
 
 void RankSupervisor::Rank::Flush() {
@@ -261,6 +265,7 @@ void RankSupervisor::Rank::ReadLink(std::vector<Event>* events) {
       return LoseLink(events,
                       absl::InvalidArgumentError("a frame does not hold a FromTrainer message"));
     }
+    MUSTER_FAILPOINT_OF("agent.heard", v1alpha1::KindOf(said.message));
     events->push_back(std::move(said));
   }
   if (!open) LoseLink(events, decoder_.AtEnd());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/failpoint.h"
 #include "base/mutex.h"
 #include "base/rpc/grpc_status.h"
 #include "base/rpc/peer_certificate.h"
@@ -14,11 +15,17 @@
 #include "operator/coordinator/peer_auth.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/coordinator/validity_table.h"
+#include "proto/muster/v1alpha1/kind_of.h"
 
 namespace muster::control {
 namespace {
 
 using v1alpha1::AgentMessage;
+
+[[maybe_unused]] std::string KindOfOrder(const std::string& bytes) {
+  v1alpha1::OperatorMessage order;
+  return order.ParseFromString(bytes) ? v1alpha1::KindOf(order) : "none";
+}
 
 // Shares the message's bytes, which live until gRPC has written them.
 grpc::ByteBuffer ToBuffer(EncodedMessage message) {
@@ -68,6 +75,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
       EndLocked(slow, /*drop_queue=*/true);
       return slow;
     }
+    MUSTER_FAILPOINT_OF("operator.before_send", KindOfOrder(*message));
     queue_.push_back(std::move(message));
     ProceedLocked();
     return absl::OkStatus();
@@ -86,6 +94,8 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     MutexLock lock(mu_);
     writing_ = false;
     outgoing_.Clear();
+    const EncodedMessage written = std::move(written_);
+    if (ok) MUSTER_FAILPOINT_OF("operator.after_send", KindOfOrder(*written));
     if (ok) return ProceedLocked();
     EndLocked(absl::UnavailableError("the stream broke"), /*drop_queue=*/true);
   }
@@ -103,6 +113,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
  private:
   absl::Status Take() {
     MUSTER_ASSIGN_OR_RETURN(const AgentMessage message, Decode(incoming_));
+    MUSTER_FAILPOINT_OF("operator.received", v1alpha1::KindOf(message));
     if (attachment_ != 0) {
       MUSTER_RETURN_IF_ERROR(CheckValidity());
       if (is_node_) {
@@ -174,7 +185,8 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     if (writing_ || finished_) return;
     if (!queue_.empty()) {
       writing_ = true;
-      outgoing_ = ToBuffer(std::move(queue_.front()));
+      written_ = queue_.front();
+      outgoing_ = ToBuffer(written_);
       queue_.erase(queue_.begin());
       StartWrite(&outgoing_);
     } else if (finish_.has_value()) {
@@ -198,8 +210,9 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   Mutex mu_;
   std::vector<EncodedMessage> queue_
-      MUSTER_GUARDED_BY(mu_);  // a vector, because an empty one holds no memory
-  grpc::ByteBuffer outgoing_;  // being written while writing_
+      MUSTER_GUARDED_BY(mu_);                      // a vector, because an empty one holds no memory
+  grpc::ByteBuffer outgoing_;                      // being written while writing_
+  EncodedMessage written_ MUSTER_GUARDED_BY(mu_);  // what outgoing_ shares
   bool writing_ MUSTER_GUARDED_BY(mu_) = false;
   bool finished_ MUSTER_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> finish_ MUSTER_GUARDED_BY(mu_);

@@ -32,6 +32,8 @@ class LocalRun {
 
   // Adds NAME=VALUE to the environment of all programs that are started from now on.
   void AddEnvironment(std::string variable) { environment_.push_back(std::move(variable)); }
+  // Programs that are started from now on have none of those.
+  void ClearEnvironment() { environment_.clear(); }
   // Uses another program in place of the trainer.
   void SetTrainer(std::string path) { trainer_ = std::move(path); }
   // Replaces the job's manifest.

@@ -22,11 +22,25 @@ std::string OwnerPath(const std::string& uri) {
   return JoinPath(JoinPath(uri, kClaimName), kOwnerFile);
 }
 
+constexpr char kDraft[] = ".claim-";
+constexpr char kProbe[] = ".probe-";
+
 // Returns a path that no listing takes for a checkpoint and no other process has.
 std::string HiddenName(const std::string& uri, const char* prefix) {
   std::random_device random;
   const uint64_t number = (uint64_t{random()} << 32) | random();
-  return JoinPath(uri, absl::StrCat(".", prefix, "-", ToHex(number)));
+  return JoinPath(uri, absl::StrCat(prefix, ToHex(number)));
+}
+
+// Removes what processes that were killed have left. What a living one has there is of no use once
+// the directory is claimed, and a probe ends in its removal.
+void RemoveLeftovers(Files& files, const std::string& uri) {
+  const auto entries = files.List(uri);
+  if (!entries.ok()) return;
+  for (const DirectoryEntry& entry : *entries) {
+    const bool ours = absl::StartsWith(entry.name, kDraft) || absl::StartsWith(entry.name, kProbe);
+    if (ours) RemoveAll(files, JoinPath(uri, entry.name)).IgnoreError();
+  }
 }
 
 std::string Format(const ClaimOwner& owner) {
@@ -76,7 +90,7 @@ absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimO
 
 // Makes the claim; AlreadyExists if another process was first.
 absl::Status CreateClaim(Files& files, const std::string& uri, const ClaimOwner& owner) {
-  const std::string draft = HiddenName(uri, "claim");
+  const std::string draft = HiddenName(uri, kDraft);
   absl::Status made = files.MakeDirectories(draft);
   if (made.ok()) made = WriteFileAtomically(files, JoinPath(draft, kOwnerFile), Format(owner));
   if (made.ok()) made = files.Rename(draft, JoinPath(uri, kClaimName));
@@ -99,8 +113,9 @@ absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimO
   if (absl::IsNotFound(known.status())) {
     MUSTER_RETURN_IF_ERROR(CheckCheckpoints(files, uri, owner));
     const absl::Status made = CreateClaim(files, uri, owner);
-    if (!absl::IsAlreadyExists(made)) return made;
+    if (made.ok()) return made;
     known = ReadOwner(files, uri);  // the faster one's
+    if (absl::IsNotFound(known.status())) return made;
   }
   MUSTER_RETURN_IF_ERROR(known.status());
   if (known->job != owner.job) return OwnedByOther(uri, known->job);
@@ -114,8 +129,9 @@ absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimO
 
 absl::Status CheckWritable(Files& files, const std::string& uri) {
   MUSTER_RETURN_IF_ERROR(files.Stat(uri).status());
-  const std::string probe = HiddenName(uri, "probe");
+  const std::string probe = HiddenName(uri, kProbe);
   MUSTER_RETURN_IF_ERROR(files.MakeDirectories(probe));
+  RemoveLeftovers(files, uri);
   return RemoveAll(files, probe);
 }
 

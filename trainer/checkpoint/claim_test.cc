@@ -104,6 +104,20 @@ TEST_F(ClaimTest, ADirectoryThatBecameReadOnlyIsFoundInSpiteOfItsClaim) {
 }
 
 // Whenever a process dies, the next one finds no claim or a whole one.
+TEST_F(ClaimTest, WhatKilledProcessesHaveLeftIsRemovedWhenARoundBegins) {
+  ASSERT_TRUE(Claim("default/a", "1").ok());
+  ASSERT_TRUE(files_.MakeDirectories("/ck/.claim-0123456789abcdef").ok());
+  ASSERT_TRUE(WriteFileAtomically(files_, "/ck/.claim-0123456789abcdef/owner.json", "{}").ok());
+  ASSERT_TRUE(files_.MakeDirectories("/ck/.probe-0123456789abcdef").ok());
+  ASSERT_TRUE(files_.MakeDirectories("/ck/.of-a-user").ok());
+  ASSERT_TRUE(CheckWritable(files_, kUri).ok());
+  std::string names;
+  const auto entries = files_.List(kUri);
+  ASSERT_TRUE(entries.ok());
+  for (const DirectoryEntry& entry : *entries) names += entry.name + " ";
+  EXPECT_EQ(names, ".of-a-user claim ");
+}
+
 TEST_F(ClaimTest, ACrashAtAnyMomentLeavesNoHalfAClaim) {
   for (int changes = 0; changes < 20; ++changes) {
     MemoryFiles files;

@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "base/failpoint.h"
 #include "base/logging.h"
+#include "proto/muster/v1alpha1/kind_of.h"
 
 namespace muster::trainer {
 
@@ -55,9 +57,11 @@ void Inbox::SetAbort(Abort abort) {
 
 void SocketLink::Send(const v1alpha1::FromTrainer& message) {
   MutexLock lock(send_mu_);
+  MUSTER_FAILPOINT_OF("trainer.before_send", v1alpha1::KindOf(message));
   if (absl::Status status = SendLinkFrame(fd_, message); !status.ok()) {
     MUSTER_LOG(DEBUG, "could not send to the agent", {"error", status});
   }
+  MUSTER_FAILPOINT_OF("trainer.after_send", v1alpha1::KindOf(message));
 }
 
 bool SocketLink::RunOnce(Inbox& inbox) {
@@ -75,6 +79,7 @@ bool SocketLink::RunOnce(Inbox& inbox) {
     } else if (!frame->has_value()) {
       return true;
     } else {
+      MUSTER_FAILPOINT_OF("trainer.received", v1alpha1::KindOf(message));
       inbox.Push(std::move(message));
     }
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -31,7 +32,8 @@ class StoreWriter {
   absl::Status Compact();
 
  private:
-  absl::Status Log(absl::FunctionRef<std::string()> record);
+  absl::Status Log(std::string_view verb, const ResourceType& type,
+                   absl::FunctionRef<std::string()> record);
 
   MemoryStore& store_;
   const std::unique_ptr<Wal> wal_;  // null: nothing is persisted

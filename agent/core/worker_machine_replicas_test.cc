@@ -70,6 +70,18 @@ TEST(WorkerMachineReplicasTest, AJobWithoutReplicasServesAndFetchesNone) {
   EXPECT_TRUE(WasPrepared(world, 0));
 }
 
+TEST(WorkerMachineReplicasTest, ASpareFetchesTheCopiesOfTheWorkerWhosePlaceItTakes) {
+  for (const bool spare : {false, true}) {
+    World world = AttachedWorld(1);
+    world.replicas_at = {Peer(0)};
+    if (spare) world.copies_of = 7;
+    world.Prepare(1, 1);
+    ASSERT_THAT(world.fetches(), SizeIs(1));
+    const int own = 1;
+    EXPECT_EQ(world.fetches()[0].of, spare ? 7 : own);
+  }
+}
+
 TEST(WorkerMachineReplicasTest, RanksStartButAreAskedOnlyOnceTheirCopiesAreFetched) {
   World world = AttachedWorld(1);
   world.replicas_at = {Peer(0)};

@@ -233,6 +233,7 @@ TEST(WorkerMachineTest, ReAttachesWithItsActiveRoundAndItsBufferedReports) {
   const auto said = world.TakeSaid();
   ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[0].hello().active().round(), 1);
+  EXPECT_EQ(said[0].hello().first_rank(), 2) << "worker 1 of those with two ranks each";
   EXPECT_EQ(said[0].hello().seen().term(), 1);
   EXPECT_EQ(said[1].steps().steps_size(), 3);
   EXPECT_TRUE(said[2].has_joined());

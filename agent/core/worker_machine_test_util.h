@@ -68,6 +68,7 @@ class World {
     v1alpha1::OperatorMessage message;
     auto* prepare = message.mutable_prepare();
     for (const v1alpha1::ReplicaPeer& peer : replicas_at) *prepare->add_replicas_at() = peer;
+    if (copies_of.has_value()) prepare->set_copies_of(*copies_of);
     prepare->set_fresh(fresh);
     *prepare->mutable_spec() = spec_;
     prepare->set_trajectory(trajectory_);
@@ -192,8 +193,10 @@ class World {
   std::optional<v1alpha1::TrainingJobSpec> welcome_spec;
   // The deadline in Welcome; absent if Welcome has none.
   std::optional<absl::Duration> prepare_deadline;
-  // The keepers of this worker's replicas that Prepare names.
+  // The keepers of the replicas that Prepare names, and the worker whose they are, if it is
+  // another.
   std::vector<v1alpha1::ReplicaPeer> replicas_at;
+  std::optional<int> copies_of;
 
  private:
   struct Process {

@@ -53,6 +53,14 @@ TEST(RankEnvironmentTest, HasEveryVariableThatTorchrunSets) {
   EXPECT_EQ(env, expected);
 }
 
+TEST(RankEnvironmentTest, WhereThereAreSparesTheIndexIsThatOfTheWork) {
+  v1alpha1::WorkerId worker;
+  worker.set_index(4);
+  RankPlacement at;
+  at.completion_index = 2;
+  EXPECT_EQ(RankEnvironment({}, worker, at, 10, "node").at("JOB_COMPLETION_INDEX"), "2");
+}
+
 TEST(RankEnvironmentTest, WhatTheJobSetsForTorchAndOpenMpStays) {
   const Environment env = RankEnvironment({{"OMP_NUM_THREADS", "4"},
                                            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_ROSTER_H_
 #define MUSTER_OPERATOR_CORE_ROSTER_H_
 
+#include <set>
 #include <vector>
 
 #include "absl/time/time.h"

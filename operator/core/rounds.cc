@@ -63,12 +63,6 @@ void BackOff(Draft& draft) {
   ++memory.backoff.streak;
 }
 
-// The loss of a worker that trained is no reason to wait where a spare is ready.
-bool GoesOnWithSpares(const Draft& draft, const Break& why) {
-  return why.reason == Reason::kWorkerLost && draft.plan.memory.backoff.streak == 0 &&
-         ReadySpares(draft) > 0;
-}
-
 void BreakRound(Draft& draft, const Break& why) {
   RoundMemory& memory = draft.memory();
   const bool wished =
@@ -76,11 +70,7 @@ void BreakRound(Draft& draft, const Break& why) {
   if (MadeProgress(draft)) memory.backoff.streak = 0;
   if (!wished) {
     LeaveOut(draft, why.failed);
-    if (GoesOnWithSpares(draft, why)) {
-      ++memory.backoff.streak;
-    } else if (!why.same_failure) {
-      BackOff(draft);
-    }
+    if (!why.same_failure) BackOff(draft);
     // A question to the owner is emitted once, however often the round is tried again.
     if (why.sentence != memory.question.asked) draft.EmitWarning(why.reason, why.sentence);
     memory.question.asked = why.asks ? why.sentence : "";

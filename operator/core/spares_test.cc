@@ -183,6 +183,38 @@ TEST_F(TwoSparesTest, TwoWorkersThatAreLostAtOnceAreReplacedInOneRound) {
   EXPECT_EQ(Status().swap().spares(), "3-4");
 }
 
+TEST_F(TwoSparesTest, ASpareLostBeforeItTrainsIsReplacedByAnotherInTheSameRanks) {
+  MakeProgress(5);
+  Lose(1);
+  world_.Decide();
+  ASSERT_EQ(Ranks(), "0 3 2");
+  Lose(3);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  world_.Advance(absl::Seconds(2));
+  const Plan plan = world_.Decide();
+  ASSERT_EQ(Ranks(), "0 4 2") << plan.sentence;
+  Join();
+  EXPECT_EQ(Status().swap().workers(), "1") << "its copies are the ones to go on from";
+  EXPECT_EQ(Status().swap().spares(), "4");
+}
+
+TEST_F(SparesTest, AReplacementThatGetsItsOwnRanksBackIsNoSwap) {
+  MakeProgress(5);
+  Lose(1);
+  world_.Decide();
+  ASSERT_EQ(Ranks(), "0 3 2");
+  Start(1);
+  Lose(3);
+  world_.Advance(absl::Seconds(2));
+  world_.Decide();
+  world_.Advance(absl::Seconds(2));
+  const Plan plan = world_.Decide();
+  ASSERT_EQ(Ranks(), "0 1 2") << plan.sentence;
+  Join();
+  EXPECT_FALSE(Status().has_swap());
+}
+
 TEST_F(SparesTest, WithMoreLossesThanSparesTheJobWaitsForTheReplacementOfTheOthers) {
   MakeProgress(5);
   Lose(1);

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -21,11 +23,9 @@ void NoteSeats(Draft& draft, const std::vector<Seat>& seats) {
     // A spare that has not trained yet still takes over from the worker whose ranks were its own at
     // first, and so does the one that takes its place now.
     const auto still = before.find(seat.takes_over >= 0 ? seat.takes_over : seat.index);
-    if (still != before.end()) {
-      memory.takes_over[seat.index] = still->second;
-    } else if (seat.takes_over >= 0) {
-      memory.takes_over[seat.index] = seat.takes_over;
-    }
+    const int first = still == before.end() ? seat.takes_over : still->second;
+    // A replacement that gets its own ranks back takes over from nobody.
+    if (first >= 0 && first != seat.index) memory.takes_over[seat.index] = first;
   }
 }
 

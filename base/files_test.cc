@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/files_contract.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/memory_objects.h"
 
 namespace muster {
 namespace {
@@ -94,6 +95,9 @@ INSTANTIATE_TEST_SUITE_P(Real, FilesContract, testing::Values([] {
                          }));
 INSTANTIATE_TEST_SUITE_P(Memory, FilesContract, testing::Values([] {
                            return FilesUnderTest{std::make_shared<MemoryFiles>(), "/root"};
+                         }));
+INSTANTIATE_TEST_SUITE_P(MemoryObjects, FilesContract, testing::Values([] {
+                           return FilesUnderTest{std::make_shared<MemoryObjects>(), "/root"};
                          }));
 INSTANTIATE_TEST_SUITE_P(RealAndMemory, FilesTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Real" : "Memory"; });

@@ -27,7 +27,7 @@ struct S3Options {
   // A request that fails in a way that may pass is sent again after growing waits, until so many
   // requests were sent, or so much time has passed since the first.
   int most_tries = 8;
-  absl::Duration most_time = absl::Minutes(2);
+  absl::Duration most_time = absl::Minutes(1);
   absl::Duration first_wait = absl::Milliseconds(200);
 };
 

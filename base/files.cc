@@ -45,6 +45,7 @@ absl::StatusOr<std::string> ReadFile(Files& files, const std::string& path, size
 }
 
 absl::Status WriteFileAtomically(Files& files, const std::string& path, std::string_view contents) {
+  if (files.IsObjectStore()) return WriteAll(files, path, CreateMode::kTruncate, contents);
   const std::string temporary = TemporaryName(path);
   absl::Status status = WriteAll(files, temporary, CreateMode::kTruncate, contents);
   if (status.ok()) status = files.Rename(temporary, path);
@@ -60,19 +61,21 @@ absl::Status CreateExclusive(Files& files, const std::string& path, std::string_
   return files.SyncDirectory(ParentPath(path));
 }
 
-absl::Status RemoveAll(Files& files, const std::string& path) {
-  absl::StatusOr<FileInfo> info = files.Stat(path);
+absl::Status Files::RemoveTree(const std::string& path) {
+  absl::StatusOr<FileInfo> info = Stat(path);
   if (info.ok() && info->kind == FileKind::kDirectory) {
     // Remove succeeds for a link to a directory and fails for a real one that is not empty.
-    if (files.Remove(path).ok()) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, files.List(path));
+    if (Remove(path).ok()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, List(path));
     for (const DirectoryEntry& entry : entries) {
-      MUSTER_RETURN_IF_ERROR(RemoveAll(files, JoinPath(path, entry.name)));
+      MUSTER_RETURN_IF_ERROR(RemoveTree(JoinPath(path, entry.name)));
     }
   }
-  absl::Status removed = files.Remove(path);
+  absl::Status removed = Remove(path);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
+
+absl::Status RemoveAll(Files& files, const std::string& path) { return files.RemoveTree(path); }
 
 bool Exists(Files& files, const std::string& path) { return files.Stat(path).ok(); }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +14,19 @@
 
 namespace muster {
 
-// The seam to the file system. FileSystem() is the real one; MemoryFiles (memory_files.h) is a fake
-// that can lose unsynced data and fail on request.
+// The seam to the file system. FileSystem() is the real one; S3Files (object_store/s3_files.h)
+// keeps files as objects of a store; MemoryFiles (memory_files.h) is a fake that can lose unsynced
+// data and fail on request.
 //
 // Errors carry the path. NotFound: it does not exist. AlreadyExists: it does, or the directory is
 // not empty. PermissionDenied: no access, or a read-only file system. ResourceExhausted: disk or
 // quota full. Nothing is durable before Sync() of the file and SyncDirectory() of its directory.
 // Files is thread-safe; the objects it returns are not, unless they say so. Sizes are in bytes.
+//
+// An object store promises less, and the callers of what it lacks ask IsObjectStore(). A directory
+// exists there as long as something is in it, and cannot be made, renamed or synced. A file cannot
+// be renamed or appended to. It appears, whole and durable, when Close() returns OK, and not at all
+// if the file is destroyed before.
 
 enum class FileKind { kFile, kDirectory, kOther };
 
@@ -31,6 +38,7 @@ struct FileInfo {
 struct DirectoryEntry {
   std::string name;  // without the directory
   FileKind kind = FileKind::kFile;
+  std::optional<uint64_t> size = std::nullopt;  // of a file, where the list tells it
 };
 
 enum class CreateMode {
@@ -83,7 +91,12 @@ class Files {
   virtual absl::Status Remove(const std::string& path) = 0;
   // Makes creations, renames and removals inside `directory` durable.
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
+  // Returns the greatest number if the storage has no limit that it tells.
   virtual absl::StatusOr<uint64_t> FreeBytes(const std::string& path) = 0;
+  // Removes a file, or a directory with its contents; OK if nothing is there. Symbolic links are
+  // removed, not followed.
+  virtual absl::Status RemoveTree(const std::string& path);
+  virtual bool IsObjectStore() const { return false; }
 };
 
 // The machine's file system. Lives forever.
@@ -93,12 +106,12 @@ Files& FileSystem();
 absl::StatusOr<std::string> ReadFile(Files& files, const std::string& path,
                                      size_t max_bytes = size_t{64} << 20);
 // Replaces the contents so that readers see either the old or the new ones: writes a temporary
-// file, syncs it, renames it and syncs the directory. Removes the temporary file on failure.
+// file, syncs it, renames it and syncs the directory. Removes the temporary file on failure. In an
+// object store every file is written so.
 absl::Status WriteFileAtomically(Files& files, const std::string& path, std::string_view contents);
 // Creates `path` with `contents`, durably; AlreadyExists if it exists.
 absl::Status CreateExclusive(Files& files, const std::string& path, std::string_view contents);
-// Removes a file, or a directory with its contents; OK if nothing is there. Symbolic links are
-// removed, not followed.
+// RemoveTree().
 absl::Status RemoveAll(Files& files, const std::string& path);
 bool Exists(Files& files, const std::string& path);
 

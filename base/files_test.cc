@@ -8,19 +8,26 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/files_contract.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/memory_objects.h"
 
 namespace muster {
 namespace {
 
-// Every test of this suite runs on the real file system and on the one in memory.
+std::string ScratchFolder(const char* name) {
+  const char* base = std::getenv("TEST_TMPDIR");
+  return absl::StrCat(base == nullptr ? "/tmp" : base, "/", name, ".", getpid());
+}
+
+// Every test of this suite, which is about what object stores do not promise, runs on the real file
+// system and on the one in memory.
 class FilesTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     if (GetParam()) {
       files_ = &FileSystem();
-      const char* base = std::getenv("TEST_TMPDIR");
-      root_ = absl::StrCat(base == nullptr ? "/tmp" : base, "/files_test.", getpid());
+      root_ = ScratchFolder("files_test");
     } else {
       memory_ = std::make_unique<MemoryFiles>();
       files_ = memory_.get();
@@ -35,26 +42,6 @@ class FilesTest : public testing::TestWithParam<bool> {
   Files* files_ = nullptr;
   std::string root_;
 };
-
-TEST_P(FilesTest, WritesAndReadsBack) {
-  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "hello").ok());
-  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "world!").ok());
-  EXPECT_EQ(ReadFile(*files_, Path("a")).value(), "world!");
-  EXPECT_EQ(files_->Map(Path("a")).value()->bytes(), "world!");
-  EXPECT_EQ(files_->Stat(Path("a"))->size, 6u);
-  EXPECT_EQ(files_->List(root_)->size(), 1u) << "a temporary file stayed";
-}
-
-TEST_P(FilesTest, ReadRefusesMoreThanTheLimit) {
-  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "hello").ok());
-  EXPECT_EQ(ReadFile(*files_, Path("a"), 4).status().code(), absl::StatusCode::kResourceExhausted);
-}
-
-TEST_P(FilesTest, ExclusiveCreationHasOneWinner) {
-  EXPECT_TRUE(CreateExclusive(*files_, Path("lock"), "1").ok());
-  EXPECT_EQ(CreateExclusive(*files_, Path("lock"), "2").code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(ReadFile(*files_, Path("lock")).value(), "1");
-}
 
 TEST_P(FilesTest, AppendGoesOnAtTheEnd) {
   for (const char* part : {"one", "two"}) {
@@ -101,31 +88,17 @@ TEST_P(FilesTest, RenamingADirectoryOntoAFullOneIsRefused) {
   EXPECT_FALSE(Exists(*files_, Path("x")));
 }
 
-TEST_P(FilesTest, RemoveRefusesAFullDirectoryAndRemoveAllDoesNot) {
-  ASSERT_TRUE(files_->MakeDirectories(Path("d/e")).ok());
-  ASSERT_TRUE(WriteFileAtomically(*files_, Path("d/e/f"), "x").ok());
-  EXPECT_EQ(files_->Remove(Path("d")).code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_TRUE(RemoveAll(*files_, Path("d")).ok());
-  EXPECT_FALSE(Exists(*files_, Path("d")));
-  EXPECT_TRUE(RemoveAll(*files_, Path("d")).ok()) << "nothing there is no error";
-}
-
-TEST_P(FilesTest, ErrorsNameThePath) {
-  const absl::Status missing = ReadFile(*files_, Path("nowhere")).status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_NE(missing.message().find(Path("nowhere")), std::string::npos);
-  EXPECT_EQ(ReadFile(*files_, root_).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(files_->Open(Path("a/b")).status().code(), absl::StatusCode::kNotFound);
-}
-
-TEST_P(FilesTest, ReadingPastTheEndIsOutOfRange) {
-  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "hello").ok());
-  auto file = files_->Open(Path("a")).value();
-  char buffer[8];
-  EXPECT_TRUE(file->Read(1, buffer, 4).ok());
-  EXPECT_EQ(file->Read(2, buffer, 4).code(), absl::StatusCode::kOutOfRange);
-}
-
+INSTANTIATE_TEST_SUITE_P(Real, FilesContract, testing::Values([] {
+                           // The file system lives forever.
+                           return FilesUnderTest{{&FileSystem(), [](Files*) {}},
+                                                 ScratchFolder("files_contract")};
+                         }));
+INSTANTIATE_TEST_SUITE_P(Memory, FilesContract, testing::Values([] {
+                           return FilesUnderTest{std::make_shared<MemoryFiles>(), "/root"};
+                         }));
+INSTANTIATE_TEST_SUITE_P(MemoryObjects, FilesContract, testing::Values([] {
+                           return FilesUnderTest{std::make_shared<MemoryObjects>(), "/root"};
+                         }));
 INSTANTIATE_TEST_SUITE_P(RealAndMemory, FilesTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Real" : "Memory"; });
 

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/checkpoint_place.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/generator.h"
@@ -61,25 +62,27 @@ void Print(const std::string& directory, const std::vector<CheckpointListing>& l
 }
 
 // Deletes the abandoned checkpoints only.
-absl::Status Prune(const std::string& directory, bool dry_run) {
+absl::Status Prune(const CheckpointPlace& place, bool dry_run) {
+  const std::string& directory = place.uri;
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> abandoned,
-                          ListAbandoned(FileSystem(), directory));
+                          ListAbandoned(*files, directory));
   for (const CheckpointListing& listing : abandoned) {
     const std::string path = JoinPath(directory, listing.directory);
-    if (!dry_run) MUSTER_RETURN_IF_ERROR(RemoveAll(FileSystem(), path));
+    if (!dry_run) MUSTER_RETURN_IF_ERROR(RemoveAll(*files, path));
     std::printf("%s %s  %s\n", dry_run ? "would delete" : "deleted", path.c_str(),
                 ShortBytes(static_cast<double>(listing.bytes)).c_str());
     if (dry_run) continue;
     // Succeeds for the last checkpoint of a folder.
-    FileSystem().Remove(ParentPath(path)).IgnoreError();
+    if (!files->IsObjectStore()) files->Remove(ParentPath(path)).IgnoreError();
   }
   std::printf("%zu checkpoints of runs that were given up, %s\n", abandoned.size(),
               ShortBytes(static_cast<double>(BytesOf(abandoned))).c_str());
-  return dry_run ? absl::OkStatus() : FileSystem().SyncDirectory(directory);
+  return dry_run ? absl::OkStatus() : files->SyncDirectory(directory);
 }
 
 // Returns only if muster-generate, which writes the model, cannot be started.
-absl::Status Export(const std::string& directory, const Flags& flags) {
+absl::Status Export(const CheckpointPlace& place, const Flags& flags) {
   const std::string out = flags.Get("out", "");
   if (out.empty()) {
     return absl::InvalidArgumentError("export: --out is missing: the directory to write");
@@ -87,21 +90,23 @@ absl::Status Export(const std::string& directory, const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const int64_t max_shard_bytes,
                           flags.GetInt("max-shard-bytes", kMaxShardBytes));
   if (max_shard_bytes < 1) return absl::InvalidArgumentError("--max-shard-bytes: want 1 or more");
-  MUSTER_ASSIGN_OR_RETURN(const std::string checkpoint, ChooseCheckpoint(directory, flags));
-  const Json request = {{"checkpoint", checkpoint},
-                        {"out", Absolute(out)},
-                        {"maxShardBytes", max_shard_bytes},
-                        {"json", flags.Has("json")}};
+  MUSTER_ASSIGN_OR_RETURN(const std::string checkpoint, ChooseCheckpoint(place, flags));
+  const Json request = {{"checkpoint", checkpoint},         {"endpoint", place.store.endpoint},
+                        {"region", place.store.region},     {"out", Absolute(out)},
+                        {"maxShardBytes", max_shard_bytes}, {"json", flags.Has("json")}};
   if (ParseJson(DumpJson(request)).value_or(Json()) != request) {
     return absl::InvalidArgumentError("the path of the checkpoint or of --out is not valid UTF-8");
   }
   return BecomeGenerator(flags, request);
 }
 
-int List(const std::string& directory, bool json) {
-  const auto listings = ListCheckpoints(FileSystem(), directory);
+int List(const CheckpointPlace& place, bool json) {
+  const std::string& directory = place.uri;
+  const auto files = OpenPlace(place);
+  if (!files.ok()) return Fail(files.status());
+  const auto listings = ListCheckpoints(**files, directory);
   if (!listings.ok()) return Fail(listings.status());
-  const auto abandoned = ListAbandoned(FileSystem(), directory);
+  const auto abandoned = ListAbandoned(**files, directory);
   if (!abandoned.ok()) return Fail(abandoned.status());
   if (!json) {
     Print(directory, *listings, *abandoned);
@@ -117,7 +122,7 @@ int List(const std::string& directory, bool json) {
 
 std::vector<FlagSpec> CheckpointsFlags() {
   return {{"state-dir", "where jobs keep their state"},
-          {"dir", "a directory of checkpoints"},
+          {"dir", "a directory of checkpoints, or s3://BUCKET/PREFIX"},
           {"dry-run", "with prune: only say what would be deleted", /*is_switch=*/true},
           {"out", "with export: the directory to write, which is new or empty"},
           {"step", "with export: the checkpoint after this step; default the newest"},

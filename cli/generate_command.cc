@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/checkpoint_place.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/generator.h"
@@ -21,9 +22,11 @@ absl::StatusOr<Json> MakeRequest(const Flags& flags) {
         absl::StrCat("'", flags.positional()[1], "': name one job; the text goes into --prompt"));
   }
   const std::string job = flags.positional().empty() ? "" : flags.positional()[0];
-  MUSTER_ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(flags, job));
+  MUSTER_ASSIGN_OR_RETURN(const CheckpointPlace place, CheckpointDirectory(flags, job));
   Json request = Json::object();
-  MUSTER_ASSIGN_OR_RETURN(request["checkpoint"], ChooseCheckpoint(directory, flags));
+  MUSTER_ASSIGN_OR_RETURN(request["checkpoint"], ChooseCheckpoint(place, flags));
+  request["endpoint"] = place.store.endpoint;
+  request["region"] = place.store.region;
   const std::string prompt = flags.Get("prompt", "");
   request["prompt"] = prompt;
   if (ParseJson(DumpJson(request)).value_or(Json()) != request) {

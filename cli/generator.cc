@@ -31,10 +31,12 @@ absl::Status HandOver(const std::string& request) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ChooseCheckpoint(const std::string& directory, const Flags& flags) {
+absl::StatusOr<std::string> ChooseCheckpoint(const CheckpointPlace& place, const Flags& flags) {
+  const std::string& directory = place.uri;
   MUSTER_ASSIGN_OR_RETURN(const int64_t step, flags.GetInt("step", -1));
-  if (InspectCheckpoint(FileSystem(), directory).complete) return directory;
-  MUSTER_ASSIGN_OR_RETURN(const auto listings, ListCheckpoints(FileSystem(), directory));
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
+  if (InspectCheckpoint(*files, directory).complete) return directory;
+  MUSTER_ASSIGN_OR_RETURN(const auto listings, ListCheckpoints(*files, directory));
   std::vector<int64_t> steps;
   for (const CheckpointListing& listing : listings) {
     if (!listing.complete) continue;

@@ -6,13 +6,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
+#include "cli/checkpoint_place.h"
 #include "cli/flags.h"
 
 namespace muster::cli {
 
 // Returns the path of the newest complete checkpoint in `directory`, or of the one given by the
 // flag `step`; `directory` itself if it is a checkpoint. NotFound lists the steps there are.
-absl::StatusOr<std::string> ChooseCheckpoint(const std::string& directory, const Flags& flags);
+absl::StatusOr<std::string> ChooseCheckpoint(const CheckpointPlace& place, const Flags& flags);
 
 // Executes muster-generate, which reads checkpoints' tensors, in place of this program. Returns
 // only if it cannot. The request is its standard input, not an argument, because a prompt may be

@@ -46,9 +46,22 @@ absl::Status EndWorkers(Files& files, const JobPaths& paths) {
   return absl::OkStatus();
 }
 
+// One that is superseded would count again without the one that supersedes it.
+absl::StatusOr<std::string> MarkCheckpointsAbandoned(Files& files, const std::string& directory) {
+  MUSTER_ASSIGN_OR_RETURN(const auto listings, ListCheckpoints(files, directory));
+  bool any = false;
+  for (const CheckpointListing& listing : listings) {
+    if (!listing.complete && !listing.superseded) continue;
+    any = true;
+    MUSTER_RETURN_IF_ERROR(MarkAbandoned(files, JoinPath(directory, listing.directory), listing));
+  }
+  return any ? directory : "";
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> SetCheckpointsAside(Files& files, const std::string& directory) {
+  if (files.IsObjectStore()) return MarkCheckpointsAbandoned(files, directory);
   const auto entries = files.List(directory);
   if (absl::IsNotFound(entries.status())) return std::string();
   MUSTER_RETURN_IF_ERROR(entries.status());

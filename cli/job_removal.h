@@ -17,7 +17,8 @@ namespace muster::cli {
 absl::Status RemoveJob(Files& files, const JobPaths& paths);
 
 // Sets aside the checkpoints in `directory`, so that no job resumes from them: moves its step-*
-// folders into a new folder abandoned-<id> in it. Returns the new folder; empty if there are none.
+// folders into a new folder abandoned-<id> in it. In an object store, marks each as abandoned.
+// Returns where they are kept; empty if there are none.
 absl::StatusOr<std::string> SetCheckpointsAside(Files& files, const std::string& directory);
 
 }  // namespace muster::cli

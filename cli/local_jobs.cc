@@ -118,8 +118,8 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
   return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", Known(jobs, root)));
 }
 
-absl::StatusOr<std::string> CheckpointDirectory(const Flags& flags, const std::string& job) {
-  if (flags.Has("dir")) return Absolute(flags.Get("dir", ""));
+absl::StatusOr<CheckpointPlace> CheckpointDirectory(const Flags& flags, const std::string& job) {
+  if (flags.Has("dir")) return PlaceOf(flags.Get("dir", ""));
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
   MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, job));
   MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob found, ReadJob(paths));
@@ -127,7 +127,7 @@ absl::StatusOr<std::string> CheckpointDirectory(const Flags& flags, const std::s
     return absl::NotFoundError(
         absl::StrCat("job ", found.name, " saves no checkpoints: it has no spec.checkpoint"));
   }
-  return found.spec.checkpoint().uri();
+  return PlaceOf(found);
 }
 
 }  // namespace muster::cli

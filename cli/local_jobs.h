@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/files.h"
+#include "cli/checkpoint_place.h"
 #include "cli/flags.h"
 #include "cli/job_paths.h"
 #include "cli/operator_client.h"
@@ -39,9 +40,9 @@ inline constexpr absl::string_view kChooseByFlag = "choose a job with --job NAME
 absl::StatusOr<JobPaths> NamedJob(Files& files, const std::string& root,
                                   const std::vector<std::string>& positional);
 
-// Returns the directory that a job saves to, or --dir if given. `job`: its name; empty: the only
+// Returns the place that a job saves to, or --dir if given. `job`: its name; empty: the only
 // one there is. NotFound if it saves nowhere. Reads the flags `state-dir` and `dir`.
-absl::StatusOr<std::string> CheckpointDirectory(const Flags& flags, const std::string& job);
+absl::StatusOr<CheckpointPlace> CheckpointDirectory(const Flags& flags, const std::string& job);
 
 }  // namespace muster::cli
 

@@ -10,6 +10,7 @@
 #include "base/exit_codes.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "cli/checkpoint_place.h"
 #include "cli/cluster_job.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -123,8 +124,9 @@ absl::Status ForgetJob(const JobPaths& paths, const TrainingJob& job) {
     MUSTER_RETURN_IF_ERROR(RemoveJob(FileSystem(), paths));
   }
   if (!job.spec.has_trainer()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::string aside,
-                          SetCheckpointsAside(FileSystem(), job.spec.checkpoint().uri()));
+  const CheckpointPlace place = PlaceOf(job);
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
+  MUSTER_ASSIGN_OR_RETURN(const std::string aside, SetCheckpointsAside(*files, place.uri));
   if (!aside.empty()) {
     std::fprintf(stderr, "muster: earlier checkpoints are kept in %s\n", aside.c_str());
   }

@@ -10,6 +10,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "cli/checkpoint_place.h"
 #include "cli/loss_curve.h"
 #include "cli/summary.h"
 
@@ -44,13 +45,13 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
     facts.checkpoint = job.status.checkpoint().uri();
   }
   if (!history.steps().empty() && job.spec.has_checkpoint()) {
-    const std::string directory = job.spec.checkpoint().uri();
-    MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(directory));
+    const std::string& directory = job.spec.checkpoint().uri();
+    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(PlaceOf(job)));
+    MUSTER_RETURN_IF_ERROR(files->MakeDirectories(directory));
     facts.curve = JoinPath(directory, "loss.svg");
     const auto entropy = history.unigram_entropy();
-    MUSTER_RETURN_IF_ERROR(
-        WriteFileAtomically(FileSystem(), facts.curve,
-                            LossCurveSvg(history.Curve(), job.name, entropy, "unigram entropy")));
+    MUSTER_RETURN_IF_ERROR(WriteFileAtomically(
+        *files, facts.curve, LossCurveSvg(history.Curve(), job.name, entropy, "unigram entropy")));
   }
   std::printf("\n%s\n%s", LossCurveBraille(history.Curve(), 70, 10).c_str(),
               SummaryTable(facts, history).c_str());
@@ -109,7 +110,9 @@ int ReportStoppedAtOnce(const TrainingJob& job) {
   std::string kept;
   if (job.spec.has_trainer() && job.spec.has_checkpoint()) {
     const std::string& directory = job.spec.checkpoint().uri();
-    const auto listed = ListCheckpoints(FileSystem(), directory);
+    const auto files = OpenPlace(PlaceOf(job));
+    absl::StatusOr<std::vector<CheckpointListing>> listed = files.status();
+    if (files.ok()) listed = ListCheckpoints(**files, directory);
     const bool any = listed.ok() && !listed->empty() && listed->front().complete;
     kept = any ? absl::StrCat("; the newest whole checkpoint is ",
                               JoinPath(directory, listed->front().directory))

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <string_view>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +23,7 @@ namespace {
 
 constexpr char kPrefix[] = "step-";
 constexpr char kAbandoned[] = "abandoned-";
+constexpr size_t kIdDigits = 8;  // at the end of a name in an object store
 constexpr size_t kMaxManifest = size_t{512} << 20;
 
 // Returns the problem of a checkpoint whose file `name` could not be read: broken for good if the
@@ -40,6 +45,13 @@ std::string Broken(const std::string& name, const absl::Status& error, Checkpoin
 // Compares the sizes of all files in the manifest with those on disk. Returns the problem, or "".
 std::string CheckSizes(Files& files, const std::string& path, const Json& manifest,
                        CheckpointListing& listing) {
+  std::map<std::string, uint64_t> listed;
+  if (files.IsObjectStore()) {
+    // One list tells the sizes of all files, where each would be a request.
+    const absl::StatusOr<std::vector<DirectoryEntry>> entries = files.List(path);
+    if (!entries.ok()) return Broken(kManifestName, entries.status(), listing);
+    for (const DirectoryEntry& entry : *entries) listed[entry.name] = entry.size.value_or(0);
+  }
   for (const Json& record : ArrayField(manifest, "files")) {
     if (!record.is_object()) return "corrupted: an entry of manifest.json's files is not an object";
     const std::string name = StringField(record, "name");
@@ -47,7 +59,10 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& manife
     if (name.empty() || name.find('/') != std::string::npos) {
       return "corrupted: manifest.json names a file outside the directory";
     }
-    const absl::StatusOr<FileInfo> info = files.Stat(JoinPath(path, name));
+    const auto known = listed.find(name);
+    const absl::StatusOr<FileInfo> info = known == listed.end()
+                                              ? files.Stat(JoinPath(path, name))
+                                              : FileInfo{FileKind::kFile, known->second};
     if (!info.ok()) {
       return absl::StrCat(Broken(name, info.status(), listing), ContentsOfShare(manifest, name));
     }
@@ -58,6 +73,26 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& manife
     listing.bytes += bytes;
   }
   return "";
+}
+
+// Returns true if the rest of a checkpoint's name, after the step, is that of an object store.
+bool IsObjectSuffix(std::string_view rest) {
+  if (!rest.starts_with(".r") || rest.size() < kIdDigits + 4) return false;
+  const std::string_view round = rest.substr(2, rest.size() - 3 - kIdDigits);
+  const std::string_view id = rest.substr(rest.size() - kIdDigits);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_hex = [&](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
+  return rest[rest.size() - kIdDigits - 1] == '-' &&
+         std::all_of(round.begin(), round.end(), is_digit) &&
+         (round.size() == 1 || round.front() != '0') && std::all_of(id.begin(), id.end(), is_hex);
+}
+
+// Checkpoints in an object store are abandoned where they are.
+absl::StatusOr<bool> IsMarkedAbandoned(Files& files, const std::string& path) {
+  if (!files.IsObjectStore()) return false;
+  const absl::Status mark = files.Stat(JoinPath(path, kAbandonedMark)).status();
+  if (!mark.ok() && !absl::IsNotFound(mark)) return mark;
+  return mark.ok();
 }
 
 void ReadRun(const Json& run, CheckpointListing& listing) {
@@ -104,8 +139,22 @@ std::string Inspect(Files& files, const std::string& path, CheckpointListing& li
 void SortListings(std::vector<CheckpointListing>& listings) {
   std::stable_sort(listings.begin(), listings.end(), [](const auto& a, const auto& b) {
     if (a.complete != b.complete) return a.complete;
-    return a.complete && a.step > b.step;
+    return a.complete && std::tie(a.step, a.term, a.round) > std::tie(b.step, b.term, b.round);
   });
+}
+
+// `listings` must be sorted.
+void MarkSuperseded(std::vector<CheckpointListing>& listings) {
+  std::map<std::pair<std::string, int64_t>, std::string> newest;
+  for (CheckpointListing& listing : listings) {
+    if (!listing.complete) continue;
+    const std::pair key(std::string(HistoryName(listing.history)), listing.step);
+    const auto [first, is_newest] = newest.try_emplace(key, listing.directory);
+    if (is_newest) continue;
+    listing.complete = false;
+    listing.superseded = true;
+    listing.problem = absl::StrCat("superseded by ", first->second);
+  }
 }
 
 }  // namespace
@@ -120,8 +169,12 @@ absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
     if (entry.kind != FileKind::kDirectory) continue;
     if (IsAbandonedName(entry.name) || entry.name == kClaimName) continue;
     if (absl::StartsWith(entry.name, ".")) continue;
-    listings.push_back(InspectCheckpoint(files, JoinPath(uri, entry.name)));
+    const std::string path = JoinPath(uri, entry.name);
+    MUSTER_ASSIGN_OR_RETURN(const bool abandoned, IsMarkedAbandoned(files, path));
+    if (!abandoned) listings.push_back(InspectCheckpoint(files, path));
   }
+  SortListings(listings);
+  MarkSuperseded(listings);
   SortListings(listings);
   return listings;
 }
@@ -132,7 +185,13 @@ absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const
   if (absl::IsNotFound(folders.status())) return listings;
   MUSTER_RETURN_IF_ERROR(folders.status());
   for (const DirectoryEntry& folder : *folders) {
-    if (folder.kind != FileKind::kDirectory || !IsAbandonedName(folder.name)) continue;
+    if (folder.kind != FileKind::kDirectory) continue;
+    if (StepOfCheckpointName(folder.name) >= 0) {
+      const std::string path = JoinPath(uri, folder.name);
+      MUSTER_ASSIGN_OR_RETURN(const bool abandoned, IsMarkedAbandoned(files, path));
+      if (abandoned) listings.push_back(InspectCheckpoint(files, path));
+    }
+    if (!IsAbandonedName(folder.name)) continue;
     MUSTER_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries,
                             files.List(JoinPath(uri, folder.name)));
     for (const DirectoryEntry& entry : entries) {
@@ -143,6 +202,12 @@ absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const
   }
   SortListings(listings);
   return listings;
+}
+
+absl::Status MarkAbandoned(Files& files, const std::string& path,
+                           const CheckpointListing& listing) {
+  return WriteFileAtomically(files, JoinPath(path, kAbandonedMark),
+                             absl::StrCat(std::string(HistoryName(listing.history)), "\n"));
 }
 
 std::string AbandonedName(const std::string& history) {
@@ -165,6 +230,12 @@ std::string PartialCheckpointName(int64_t step, int64_t round) {
   return absl::StrFormat("step-%09d.r%d", step, round);
 }
 
+std::string ObjectCheckpointName(int64_t step, const std::string& job_uid, int64_t term,
+                                 int64_t round) {
+  const std::string id = ToHex(Hash64(absl::StrCat(job_uid, "/", term, "/", round)));
+  return absl::StrCat(PartialCheckpointName(step, round), "-", id.substr(0, kIdDigits));
+}
+
 int64_t StepOfCheckpointName(const std::string& name) {
   constexpr size_t kPrefixSize = sizeof(kPrefix) - 1;
   if (name.compare(0, kPrefixSize, kPrefix) != 0) return -1;
@@ -172,9 +243,13 @@ int64_t StepOfCheckpointName(const std::string& name) {
   const char* const end = name.data() + name.size();
   int64_t step = -1;
   const auto [stopped, error] = std::from_chars(begin, end, step);
-  // Only the canonical spelling counts, so two names never mean one step.
-  if (error != std::errc() || stopped != end || step < 0 || CheckpointName(step) != name) return -1;
-  return step;
+  const std::string_view rest(stopped, static_cast<size_t>(end - stopped));
+  if (error != std::errc() || step < 0 || (!rest.empty() && !IsObjectSuffix(rest))) return -1;
+  // Only the canonical spelling counts.
+  return name.starts_with(CheckpointName(step)) &&
+                 CheckpointName(step).size() + rest.size() == name.size()
+             ? step
+             : -1;
 }
 
 std::string CheckpointDoneContents(const std::string& manifest) {

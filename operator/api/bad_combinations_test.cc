@@ -201,6 +201,18 @@ const ManifestCase kContradictions[] = {
      "{uri: out, memory: {everySteps: 5, size: 1Gi}}",
      "job.yaml:12: spec.checkpoint.memory: state that rests on disk has no copies in memory: leave "
      "checkpoint.memory or trainer.parallelism.offload out\n"},
+    {"StoreOfADirectory", "{uri: out}", "{uri: out, s3: {region: eu-west-1}}",
+     "job.yaml:11: spec.checkpoint.s3: only a uri that begins with s3:// has a store: leave s3 "
+     "out, "
+     "or set uri to s3://BUCKET/PREFIX\n"},
+    {"BucketInCapitals", "{uri: out}", "{uri: 's3://Bucket/a'}",
+     "job.yaml:11: spec.checkpoint.uri: must be s3://BUCKET/PREFIX, with the name of a bucket and "
+     "without empty parts, \".\" and \"..\", and have at most 1000 characters (the bucket's name "
+     "\"Bucket\" is not valid: it may have only lower-case letters, digits, '-' and '.')\n"},
+    {"PrefixThatClimbs", "{uri: out}", "{uri: 's3://bucket/../a'}",
+     "job.yaml:11: spec.checkpoint.uri: must be s3://BUCKET/PREFIX, with the name of a bucket and "
+     "without empty parts, \".\" and \"..\", and have at most 1000 characters (the part after the "
+     "bucket may have no empty part, no \".\" and no \"..\")\n"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Contradictions, BadManifest, testing::ValuesIn(kContradictions), CaseName);
@@ -232,6 +244,8 @@ const ManifestCase kCommands[] = {
      "what more workers would gain: leave policy out\n"
      "job.yaml:7: spec.elastic.policy: the job grows up to workers.max and no further: set "
      "workers.max too, or leave policy out\n"},
+    {"StoreOfACommand", "{uri: out}", "{uri: 's3://bucket/a', s3: {region: eu-west-1}}",
+     kCommandsCheckpoints},
     {"KeepOfACommand", "{uri: out}", "{uri: out, keep: 4}", kCommandsCheckpoints},
     {"IntervalOfACommand", "{uri: out}", "{uri: out, interval: {mode: Time, time: 1m}}",
      kCommandsCheckpoints},

@@ -2,12 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/object_store/object_uri.h"
 #include "operator/api/unless.h"
 #include "re2/re2.h"
 
 namespace muster::control {
 
 using v1alpha1::CheckpointInterval;
+using v1alpha1::CheckpointSpec;
 using v1alpha1::ExitCodeMatch;
 using v1alpha1::ExitCodeRange;
 using v1alpha1::FailurePolicySpec;
@@ -15,6 +17,9 @@ using v1alpha1::FailureRule;
 using v1alpha1::TrainingJobSpec;
 
 namespace {
+
+// Leaves room in the keys of a store for the names of the files.
+constexpr size_t kMostObjectUri = 1000;
 
 // A duration that is malformed is another rule's business.
 bool AreInOrder(const std::string& shorter, const std::string& longer) {
@@ -44,6 +49,17 @@ std::optional<std::string> IntervalMax(const CheckpointInterval& interval) {
 std::optional<std::string> IntervalOrder(const CheckpointInterval& interval) {
   return Unless(!interval.has_min() || !interval.has_max() ||
                 AreInOrder(interval.min(), interval.max()));
+}
+
+std::optional<std::string> ObjectUriIsValid(const CheckpointSpec& checkpoint) {
+  if (!IsObjectUri(checkpoint.uri())) return {};
+  const absl::StatusOr<ObjectUri> uri = ParseObjectUri(checkpoint.uri());
+  return Unless(uri.ok() && checkpoint.uri().size() <= kMostObjectUri,
+                std::string(uri.status().message()));
+}
+
+std::optional<std::string> StoreOfObjectUri(const CheckpointSpec& checkpoint) {
+  return Unless(!checkpoint.has_s3() || IsObjectUri(checkpoint.uri()));
 }
 
 std::optional<std::string> CopiesWithoutOffload(const TrainingJobSpec& spec) {

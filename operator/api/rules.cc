@@ -122,7 +122,7 @@ Broken CommandCheckpoint(const TrainingJobSpec& spec) {
   const v1alpha1::CheckpointSpec& checkpoint = spec.checkpoint();
   return Unless(checkpoint.interval().mode() == "Steps" && checkpoint.interval().steps() == 1000 &&
                 checkpoint.keep() == 3 && checkpoint.on_damage() == "UseOlder" &&
-                !checkpoint.has_give_up() && !checkpoint.has_memory());
+                !checkpoint.has_give_up() && !checkpoint.has_memory() && !checkpoint.has_s3());
 }
 
 Broken CommandDeadlines(const TrainingJobSpec& spec) {
@@ -344,6 +344,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},
       {"interval-min", Typed<CheckpointInterval, IntervalMin>},
       {"interval-max", Typed<CheckpointInterval, IntervalMax>},
+      {"object-uri", Typed<v1alpha1::CheckpointSpec, ObjectUriIsValid>},
+      {"store-of-object-uri", Typed<v1alpha1::CheckpointSpec, StoreOfObjectUri>},
       {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
       {"replicas-have-interval", Typed<MemoryCheckpointSpec, ReplicasHaveInterval>},
       {"interval-order", Typed<CheckpointInterval, IntervalOrder>},

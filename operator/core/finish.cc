@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
+#include "base/object_store/object_uri.h"
 #include "operator/core/ended.h"
 #include "operator/core/floor.h"
 #include "operator/core/progress.h"
@@ -78,6 +79,13 @@ int64_t LastAttempt(const Draft& draft) {
   return last;
 }
 
+// The round saved it, so its name follows from the round.
+std::string LastCheckpointName(const Draft& draft, int64_t steps) {
+  if (!IsObjectUri(draft.spec().checkpoint().uri())) return CheckpointName(steps);
+  const RoundStamp& round = draft.plan.memory.id;
+  return ObjectCheckpointName(steps, draft.view.job.uid, round.term, round.round);
+}
+
 // Records what the end of training proves. The reports of the last step and of its checkpoint may
 // come later: an agent that attaches again first reports that its work is done.
 void RecordLastStep(Draft& draft, int64_t steps) {
@@ -88,7 +96,7 @@ void RecordLastStep(Draft& draft, int64_t steps) {
   v1alpha1::CheckpointStatus& checkpoint = *draft.status().mutable_checkpoint();
   checkpoint.set_step(steps);
   checkpoint.set_attempt(std::max(checkpoint.attempt(), LastAttempt(draft)));
-  checkpoint.set_uri(CheckpointPath(draft.spec(), CheckpointName(steps)));
+  checkpoint.set_uri(CheckpointPath(draft.spec(), LastCheckpointName(draft, steps)));
   checkpoint.set_time(FormatWall(draft.view.wall));
 }
 

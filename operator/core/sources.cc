@@ -23,6 +23,14 @@ std::string Changed(const char* field, const std::string& was, const std::string
                       kHowToContinue);
 }
 
+// The keys of a store are those of new pods.
+bool IsSameStore(const v1alpha1::S3Spec& was, const v1alpha1::S3Spec& is) {
+  const auto region = [](const v1alpha1::S3Spec& store) {
+    return store.region().empty() ? "us-east-1" : store.region();
+  };
+  return was.endpoint() == is.endpoint() && region(was) == region(is);
+}
+
 // Returns a sentence about the first difference; empty if both have the same sources.
 std::string Difference(const TrainingJobSpec& opened, const TrainingJobSpec& wanted) {
   const v1alpha1::DataSpec& was = opened.trainer().data();
@@ -35,6 +43,11 @@ std::string Difference(const TrainingJobSpec& opened, const TrainingJobSpec& wan
   if (!MessageDifferencer::Equals(was, is)) {
     return absl::StrCat(Changed("trainer.data", was.ShortDebugString(), is.ShortDebugString()),
                         "; its checkpoints are used only if the data stay the same");
+  }
+  if (!IsSameStore(opened.checkpoint().s3(), wanted.checkpoint().s3())) {
+    return absl::StrCat(Changed("checkpoint.s3", opened.checkpoint().s3().ShortDebugString(),
+                                wanted.checkpoint().s3().ShortDebugString()),
+                        "; it then continues from the checkpoints in the new store");
   }
   if (opened.checkpoint().uri() == wanted.checkpoint().uri()) return "";
   return absl::StrCat(
@@ -50,6 +63,10 @@ TrainingJobSpec WithSources(const TrainingJobSpec& opened, TrainingJobSpec spec)
     *spec.mutable_checkpoint() = opened.checkpoint();
   } else {
     spec.mutable_checkpoint()->set_uri(opened.checkpoint().uri());
+    spec.mutable_checkpoint()->clear_s3();
+    if (opened.checkpoint().has_s3()) {
+      *spec.mutable_checkpoint()->mutable_s3() = opened.checkpoint().s3();
+    }
   }
   return spec;
 }

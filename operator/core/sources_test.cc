@@ -64,6 +64,18 @@ TEST_F(SourcesTest, AChangeOfTheCheckpointDirectoryIsRefusedToo) {
   EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
 }
 
+TEST_F(SourcesTest, AnotherStoreOfTheCheckpointsIsRefusedButItsKeysMayChange) {
+  v1alpha1::S3Spec& store = *world_.view.spec.mutable_checkpoint()->mutable_s3();
+  store.set_credentials_secret("new-keys");
+  store.set_region("us-east-1");
+  world_.Decide();
+  EXPECT_EQ(Admitted(), "True/Accepted") << "it is the store that is meant without s3";
+  store.set_endpoint("https://elsewhere");
+  EXPECT_THAT(world_.Decide().orders, IsEmpty());
+  EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
+  EXPECT_THAT(Message(), HasSubstr("spec.checkpoint.s3 must not change"));
+}
+
 TEST_F(SourcesTest, TheNextRoundHasTheOldOnesAndTheRestOfTheChange) {
   SetData("/data/b");
   world_.view.spec.mutable_trainer()->mutable_train()->set_steps(200);

@@ -86,6 +86,9 @@ constexpr Field kFields[] = {
     {"checkpoint.memory.everySteps", true},
     {"checkpoint.memory.size", false},
     {"checkpoint.memory.replicas", false},
+    {"checkpoint.s3.endpoint", true},
+    {"checkpoint.s3.region", true},
+    {"checkpoint.s3.credentialsSecret", false},
     {"workers", false},
     {"topology", false},
     {"template", false},
@@ -132,6 +135,15 @@ std::vector<std::string> Paths(bool shapes) {
   return paths;
 }
 
+// Returns where the store of checkpoint.uri is; empty for AWS in its first region, which is meant
+// without checkpoint.s3.
+std::string StoreOf(const v1alpha1::TrainingJobSpec& spec) {
+  const v1alpha1::S3Spec& store = spec.checkpoint().s3();
+  const std::string region = store.region() == "us-east-1" ? "" : store.region();
+  if (store.endpoint().empty() && region.empty()) return "";
+  return absl::StrCat("|", store.endpoint(), "|", region);
+}
+
 }  // namespace
 
 std::string TrajectoryDigest(const v1alpha1::TrainingJobSpec& spec) {
@@ -140,7 +152,7 @@ std::string TrajectoryDigest(const v1alpha1::TrainingJobSpec& spec) {
   Append(spec, "", text);
   return absl::StrCat(ToHex(Hash64(text)),
                       ToHex(Hash64(absl::StrCat(spec.trainer().data().SerializeAsString(), "|",
-                                                spec.checkpoint().uri()))));
+                                                spec.checkpoint().uri(), StoreOf(spec)))));
 }
 
 std::string SourcesOf(const std::string& trajectory) {

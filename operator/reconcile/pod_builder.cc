@@ -1,6 +1,7 @@
 #include "operator/reconcile/pod_builder.h"
 
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -164,11 +165,24 @@ Json WorkerEnvironment(const Json& of_template, const PodBuilderOptions& options
   return all;
 }
 
+// The keys of the store of checkpoint.s3, for the container of the worker alone.
+void AddStoreKeys(const TrainingJob& job, Json& env) {
+  const v1alpha1::S3Spec& store = job.spec.checkpoint().s3();
+  if (!store.has_credentials_secret()) return;
+  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}) {
+    Json key = {{"name", store.credentials_secret()}, {"key", name}};
+    // Only temporary keys have a token.
+    if (std::string_view(name) == "AWS_SESSION_TOKEN") key["optional"] = true;
+    env.push_back({{"name", name}, {"valueFrom", {{"secretKeyRef", std::move(key)}}}});
+  }
+}
+
 // Sets what has an effect in containers alone.
 absl::Status SetContainerFields(const TrainingJob& job, const PodBuilderOptions& options,
                                 Json& spec, Json& worker, Json& env) {
   AddPullSecrets(spec, options);
   if (job.spec.has_trainer()) RestrictWorker(spec, worker);
+  AddStoreKeys(job, env);
   const absl::Duration grace = SetTerminationGrace(job.spec, spec);
   env.push_back({{"name", "MUSTER_POD_GRACE"}, {"value", absl::FormatDuration(grace)}});
   return AddSharedMemory(job.spec, spec, worker);

@@ -1,5 +1,8 @@
 #include "operator/reconcile/pod_builder.h"
 
+#include <map>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
@@ -188,6 +191,27 @@ PodBuilderOptions OnACluster() {
   PodBuilderOptions options = kOptions;
   options.containers = true;
   return options;
+}
+
+TEST(PodBuilderTest, TheKeysOfAStoreComeFromItsSecret) {
+  TrainingJob job = Job("{}", true);
+  const auto without = BuildPod(job, Create(), OnACluster());
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->dump().find("AWS_"), std::string::npos);
+  job.spec.mutable_checkpoint()->set_uri("s3://bucket/a");
+  job.spec.mutable_checkpoint()->mutable_s3()->set_credentials_secret("store-keys");
+  const auto pod = BuildPod(job, Create(), OnACluster());
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  std::map<std::string, Json> keys;
+  for (const Json& entry : (*pod)["spec"]["containers"][0]["env"]) {
+    if (entry.contains("valueFrom")) keys[entry["name"]] = entry["valueFrom"];
+  }
+  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}) {
+    EXPECT_EQ(keys[name], (Json{{"secretKeyRef", {{"name", "store-keys"}, {"key", name}}}}));
+  }
+  EXPECT_EQ(keys["AWS_SESSION_TOKEN"],
+            (Json{{"secretKeyRef",
+                   {{"name", "store-keys"}, {"key", "AWS_SESSION_TOKEN"}, {"optional", true}}}}));
 }
 
 TEST(PodBuilderTest, OnAClusterABuiltInWorkerIsRestrictedAndHasSharedMemoryAndTimeToSave) {

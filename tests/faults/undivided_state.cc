@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,12 +25,11 @@ using State = std::map<std::string, std::vector<std::byte>>;
 
 // Waits until the run has succeeded and returns every tensor of its last checkpoint, whatever files
 // hold its parts.
-State FinalState(LocalRun& run, int steps) {
+State FinalState(LocalRun& run, Files& files, const std::function<std::string()>& checkpoint) {
   State state;
   const auto end = run.WaitForEnd(kLong);
   EXPECT_TRUE(end.ok() && end->code == 0) << end.status() << run.Output();
-  const std::string newest = JoinPath(run.Checkpoints(), CheckpointName(steps));
-  const auto reader = trainer::CheckpointReader::Open(FileSystem(), newest);
+  const auto reader = trainer::CheckpointReader::Open(files, checkpoint());
   EXPECT_TRUE(reader.ok()) << reader.status();
   if (!reader.ok()) return state;
   for (const trainer::TensorRecord& tensor : (*reader)->manifest().tensors) {
@@ -43,6 +43,10 @@ State FinalState(LocalRun& run, int steps) {
   return state;
 }
 
+std::function<std::string()> InDirectory(const LocalRun& run, int steps) {
+  return [&run, steps] { return JoinPath(run.Checkpoints(), CheckpointName(steps)); };
+}
+
 const State& UndividedState(int steps) {
   static auto* known = new std::map<int, State>;
   const auto [it, is_new] = known->try_emplace(steps);
@@ -50,7 +54,7 @@ const State& UndividedState(int steps) {
     const auto run =
         NewRun(absl::StrCat("undivided-", steps), {.steps = steps, .save_every = steps});
     EXPECT_TRUE(run->Start().ok());
-    it->second = FinalState(*run, steps);
+    it->second = FinalState(*run, FileSystem(), InDirectory(*run, steps));
   }
   return it->second;
 }
@@ -58,7 +62,12 @@ const State& UndividedState(int steps) {
 }  // namespace
 
 void ExpectUndividedState(LocalRun& run, int steps) {
-  const State got = FinalState(run, steps);
+  ExpectUndividedState(run, steps, FileSystem(), InDirectory(run, steps));
+}
+
+void ExpectUndividedState(LocalRun& run, int steps, Files& files,
+                          const std::function<std::string()>& checkpoint) {
+  const State got = FinalState(run, files, checkpoint);
   const State& want = UndividedState(steps);
   ASSERT_FALSE(want.empty());
   ASSERT_EQ(got.size(), want.size());

@@ -1,6 +1,10 @@
 #ifndef MUSTER_TESTS_FAULTS_UNDIVIDED_STATE_H_
 #define MUSTER_TESTS_FAULTS_UNDIVIDED_STATE_H_
 
+#include <functional>
+#include <string>
+
+#include "base/files.h"
 #include "tests/integration/local_run.h"
 
 namespace muster::tests {
@@ -9,6 +13,10 @@ namespace muster::tests {
 // many steps whose ranks do not divide it, whatever files of its last checkpoint hold the parts.
 // That run is trained once per process.
 void ExpectUndividedState(LocalRun& run, int steps);
+// The same for a run whose last checkpoint is the directory `checkpoint` of `files`, which is named
+// once the run has ended.
+void ExpectUndividedState(LocalRun& run, int steps, Files& files,
+                          const std::function<std::string()>& checkpoint);
 
 }  // namespace muster::tests
 

@@ -23,6 +23,8 @@ COMPILE = ("-trimpath", "-gcflags=all=-dwarf=false")
 # One program acts as all of these, depending on the name by which it is called (modules/controlplane/main.go).
 CONTROL_PLANE = "controlplane"
 PROMETHEUS = "github.com/prometheus/prometheus"
+# A gateway that serves folders by Amazon's S3 protocol, for tests of object stores.
+S3_SERVER = "github.com/versity/versitygw"
 LINKS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "scheduler-filters")
 
 
@@ -58,7 +60,8 @@ def programs():
     """(program and its module folder, package, linker flags, build tags) of everything that is built, in the order built."""
     # Of the many ways in which Prometheus can find its targets, only Kubernetes' is linked, with a tenth of the modules.
     return [(CONTROL_PLANE, ".", _kubernetes_flags(), ""), ("helm", "helm.sh/helm/v3/cmd/helm", _helm_flags(), ""),
-            ("prometheus", f"{PROMETHEUS}/cmd/prometheus", _prometheus_flags(), "remove_all_sd,enable_kubernetes_sd")]
+            ("prometheus", f"{PROMETHEUS}/cmd/prometheus", _prometheus_flags(), "remove_all_sd,enable_kubernetes_sd"),
+            ("versitygw", f"{S3_SERVER}/cmd/versitygw", f"-X main.Version={version_of(S3_SERVER)}", "")]
 
 
 def release():

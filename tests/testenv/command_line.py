@@ -10,7 +10,7 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   status                   what runs; exit code 0 when it is up
   build                    builds the programs (no namespace needed)
   clean-cache              removes what building left: Go's caches (5 GB) and programs of other versions
-  pin KUBERNETES HELM PROMETHEUS  rewrites modules/ for other versions, e.g. pin v1.35.4 v3.20.2 v0.313.5
+  pin KUBERNETES HELM PROMETHEUS VERSITYGW  rewrites modules/ for other versions, e.g. pin v1.35.4 v3.20.2 v0.313.5 v1.8.0
   shell                    a shell inside, with KUBECONFIG and the programs in PATH
   exec -- COMMAND...       runs a command inside likewise
   node NODE -- COMMAND...  runs a command on a node, as root: ctr, ip, ls …
@@ -160,8 +160,8 @@ def _one_component(action):
 
 
 def _pin(place, arguments):
-    if len(arguments) != 3:
-        raise places.Failure("'pin' needs the versions of Kubernetes, Helm and Prometheus")
+    if len(arguments) != 4:
+        raise places.Failure("'pin' needs the versions of Kubernetes, Helm, Prometheus and versitygw")
     pins.pin(*arguments)
 
 

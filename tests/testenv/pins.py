@@ -42,7 +42,7 @@ def _block(keyword, lines):
     return "\n".join([f"{keyword} (", *(f"\t{line}" for line in lines), ")"])
 
 
-def pin(kubernetes, helm, prometheus):
+def pin(kubernetes, helm, prometheus, s3_server):
     _pin_control_plane(kubernetes)
     # Helm is only required, because a package of its own here would change the selected versions, which differ from
     # Kubernetes'.
@@ -50,3 +50,5 @@ def pin(kubernetes, helm, prometheus):
     _go(["list", "-deps", "helm.sh/helm/v3/cmd/helm"], build.MODULES / "helm")  # fills go.sum
     _write("prometheus", "1.25.0", f"require {build.PROMETHEUS} {prometheus}")
     _go(["list", "-tags", "remove_all_sd,enable_kubernetes_sd", "-deps", f"{build.PROMETHEUS}/cmd/prometheus"], build.MODULES / "prometheus")
+    _write("versitygw", "1.25.0", f"require {build.S3_SERVER} {s3_server}")
+    _go(["list", "-deps", f"{build.S3_SERVER}/cmd/versitygw"], build.MODULES / "versitygw")

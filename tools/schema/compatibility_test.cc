@@ -51,7 +51,7 @@ TEST(ApiEvolution, TheApiOnlyAddsToWhatWasAccepted) {
 }
 
 TEST(ApiEvolution, AdditionsPass) {
-  EXPECT_EQ(After(Of(kWorkers, "/properties/spares"), {{"type", "integer"}, {"minimum", 0}}),
+  EXPECT_EQ(After(Of(kWorkers, "/properties/reserves"), {{"type", "integer"}, {"minimum", 0}}),
             Sentences{});
   EXPECT_EQ(After(Of(kCount, "/maximum"), 10000), Sentences{});
   EXPECT_EQ(After(Of(kCount, "/description"), "How many."), Sentences{});
@@ -63,9 +63,9 @@ TEST(ApiEvolution, ARuleAboutANewFieldPasses) {
   Json after = before;
   Json& workers = after["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
                        ["properties"]["workers"];
-  workers["properties"]["spares"] = {{"type", "integer"}};
+  workers["properties"]["reserves"] = {{"type", "integer"}};
   workers["x-kubernetes-validations"].push_back(
-      {{"rule", "!has(self.spares) || self.spares <= self.count"}});
+      {{"rule", "!has(self.reserves) || self.reserves <= self.count"}});
   EXPECT_EQ(BreakingChanges(before, after), Sentences{});
 }
 

@@ -10,6 +10,9 @@
 namespace muster::trainer {
 
 absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint) {
+  if (files.IsObjectStore()) {
+    return MarkAbandoned(files, JoinPath(uri, checkpoint.directory), checkpoint);
+  }
   const std::string folder = JoinPath(uri, AbandonedName(checkpoint.history));
   MUSTER_RETURN_IF_ERROR(files.MakeDirectories(folder));
   // One step may be given up more than once.
@@ -32,7 +35,9 @@ absl::Status SetAside(Files& files, const std::string& uri, const RunRecord& run
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
                           ListCheckpoints(files, uri));
   for (const CheckpointListing& listing : listings) {
-    if (!listing.complete || IsOfNewerRound(listing, run)) continue;
+    // One that is superseded would count again without the one that supersedes it.
+    const bool whole = listing.complete || listing.superseded;
+    if (!whole || IsOfNewerRound(listing, run)) continue;
     const bool ours = HistoryName(listing.history) == HistoryName(run.history);
     if (ours && listing.step <= run.step) continue;
     MUSTER_RETURN_IF_ERROR(Abandon(files, uri, listing));

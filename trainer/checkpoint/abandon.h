@@ -11,9 +11,10 @@
 namespace muster::trainer {
 
 // Checkpoints of a run that was given up are kept in abandoned-<history>/. They are listed and
-// deleted only by somebody who asks for that directory by name, and count nowhere.
+// deleted only by somebody who asks for that directory by name, and count nowhere. In an object
+// store they stay where they are, with the file ABANDONED in them.
 
-// Moves one checkpoint there, under a name that is free.
+// Moves one checkpoint there, under a name that is free, or marks it.
 absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint);
 
 // Returns true if `checkpoint` is of a newer round of the same job than `run`. Then this process is
@@ -21,7 +22,7 @@ absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListi
 bool IsOfNewerRound(const CheckpointListing& checkpoint, const RunRecord& run);
 
 // Call when the run goes on as `run`: its history, from its step on, in its round. Moves every
-// complete checkpoint of another history, or of a later step, away.
+// whole checkpoint of another history, or of a later step, away.
 absl::Status SetAside(Files& files, const std::string& uri, const RunRecord& run);
 
 }  // namespace muster::trainer

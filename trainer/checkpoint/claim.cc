@@ -90,6 +90,7 @@ absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimO
 
 // Makes the claim; AlreadyExists if another process was first.
 absl::Status CreateClaim(Files& files, const std::string& uri, const ClaimOwner& owner) {
+  if (files.IsObjectStore()) return CreateExclusive(files, OwnerPath(uri), Format(owner));
   const std::string draft = HiddenName(uri, kDraft);
   absl::Status made = files.MakeDirectories(draft);
   if (made.ok()) made = WriteFileAtomically(files, JoinPath(draft, kOwnerFile), Format(owner));
@@ -128,8 +129,13 @@ absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimO
 }
 
 absl::Status CheckWritable(Files& files, const std::string& uri) {
-  MUSTER_RETURN_IF_ERROR(files.Stat(uri).status());
   const std::string probe = HiddenName(uri, kProbe);
+  if (files.IsObjectStore()) {
+    MUSTER_RETURN_IF_ERROR(CreateExclusive(files, probe, ""));
+    RemoveLeftovers(files, uri);
+    return RemoveAll(files, probe);
+  }
+  MUSTER_RETURN_IF_ERROR(files.Stat(uri).status());
   MUSTER_RETURN_IF_ERROR(files.MakeDirectories(probe));
   RemoveLeftovers(files, uri);
   return RemoveAll(files, probe);

@@ -10,7 +10,8 @@ namespace muster::trainer {
 
 // One job at a time writes to a directory of checkpoints: the folder claim/ in it holds owner.json,
 // which names that job. The folder appears whole, by a rename, so that of any number of processes
-// that claim at once one wins and the others see the owner.
+// that claim at once one wins and the others see the owner. In an object store the file alone is
+// created exclusively.
 
 struct ClaimOwner {
   std::string job;  // namespace/name

@@ -137,10 +137,10 @@ absl::Status Write(Files& files, const CheckpointReader& reader, const std::stri
 
 }  // namespace
 
-absl::StatusOr<ExportedModel> ExportModel(Files& files, const std::string& checkpoint,
+absl::StatusOr<ExportedModel> ExportModel(Files& from, const std::string& checkpoint, Files& files,
                                           const std::string& out, uint64_t max_shard_bytes) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
-                          CheckpointReader::Open(files, checkpoint));
+                          CheckpointReader::Open(from, checkpoint));
   const Plan plan = MakePlan(reader->manifest(), max_shard_bytes);
   if (plan.shards.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(checkpoint, ": has no weights"));

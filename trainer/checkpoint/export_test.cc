@@ -36,7 +36,7 @@ class ExportTest : public WriterTest {
     ASSERT_TRUE(files_.SyncDirectory("/").ok());
   }
   absl::StatusOr<ExportedModel> Export(uint64_t max_shard_bytes = kAll) {
-    return ExportModel(files_, kCheckpoint, kOut, max_shard_bytes);
+    return ExportModel(files_, kCheckpoint, files_, kOut, max_shard_bytes);
   }
   // Checks that the file has these tensors of the state of step 2, whole, and no others.
   void ExpectTensors(const std::string& file, const Strings& names) {
@@ -149,7 +149,7 @@ TEST_F(ExportTest, TheOptimizersStateIsNotRead) {
 TEST_F(ExportTest, OnlyANewOrEmptyDirectoryIsWritten) {
   SaveInParts();
   ASSERT_TRUE(files_.MakeDirectories(kOut).ok());
-  ASSERT_TRUE(ExportModel(files_, kCheckpoint, absl::StrCat(kOut, "/"), kAll).ok());
+  ASSERT_TRUE(ExportModel(files_, kCheckpoint, files_, absl::StrCat(kOut, "/"), kAll).ok());
   ExpectTensors("model.safetensors", {"embedding", "weight"});
   const absl::Status again = Export(1).status();
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);

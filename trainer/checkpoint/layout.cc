@@ -31,15 +31,19 @@ bool IsSameHistory(const CheckpointListing& listing, const RunRecord& run) {
   return HistoryName(listing.history) == HistoryName(run.history);
 }
 
+absl::Status PublishedByNewerRound(const std::string& path, const CheckpointListing& there,
+                                   const RunRecord& run) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      path, ": round ", there.round, " has published this step; this is round ", run.round));
+}
+
 // Makes room under the final name, unless a newer round has published it. It may hold the same
 // version saved before, an unfinished directory, or a checkpoint of a run that was given up.
 absl::Status ClearName(Files& files, const std::string& uri, const std::string& final_path,
                        const RunRecord& run) {
   const CheckpointListing there = InspectCheckpoint(files, final_path);
   if (there.complete && IsOfNewerRound(there, run)) {
-    return absl::AlreadyExistsError(absl::StrCat(final_path, ": round ", there.round,
-                                                 " has published this step; this is round ",
-                                                 run.round));
+    return PublishedByNewerRound(final_path, there, run);
   }
   const bool same =
       IsSameHistory(there, run) && there.attempt == run.attempt && there.job_uid == run.job_uid;
@@ -49,8 +53,8 @@ absl::Status ClearName(Files& files, const std::string& uri, const std::string& 
   return files.Rename(final_path, aside);
 }
 
-// Parses the step and round of `step-%09d.r<round>` and `step-%09d.old.r<round>`; false for other
-// names.
+// Parses the step and round of `step-%09d.r<round>`, of that with an id, and of
+// `step-%09d.old.r<round>`; false for other names.
 bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
   const size_t dot = name.find('.');
   if (dot == std::string::npos) return false;
@@ -60,7 +64,7 @@ bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
   if (step < 0 || !absl::StartsWith(rest, ".r")) return false;
   const char* const end = rest.data() + rest.size();
   const auto [stopped, error] = std::from_chars(rest.data() + 2, end, round);
-  return error == std::errc() && stopped == end;
+  return error == std::errc() && (stopped == end || StepOfCheckpointName(name) >= 0);
 }
 
 // Removes DONE first: a half-deleted checkpoint must look half-written.
@@ -71,7 +75,28 @@ absl::Status Delete(Files& files, const std::string& path) {
   return RemoveAll(files, path);
 }
 
+// AlreadyExists if a newer round has published this step. Other checkpoints of the step have names
+// of their own, so none is in the way.
+absl::Status CheckNotSuperseded(Files& files, const std::string& uri, const RunRecord& run) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
+                          ListCheckpoints(files, uri));
+  for (const CheckpointListing& there : listings) {
+    if (!there.complete || there.step != run.step || !IsOfNewerRound(there, run)) continue;
+    return PublishedByNewerRound(JoinPath(uri, there.directory), there, run);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+std::string PartialName(const Files& files, const RunRecord& run) {
+  if (!files.IsObjectStore()) return PartialCheckpointName(run.step, run.round);
+  return ObjectCheckpointName(run.step, run.job_uid, run.term, run.round);
+}
+
+std::string FinalName(const Files& files, const RunRecord& run) {
+  return files.IsObjectStore() ? PartialName(files, run) : CheckpointName(run.step);
+}
 
 std::string ShareName(const char* group, int writer, int64_t writers) {
   return absl::StrFormat("%s-%05d-of-%05d.safetensors", group, writer + 1, writers);
@@ -155,8 +180,10 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
     if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   }
   MUSTER_FAILPOINT("checkpoint.before_done");
+  if (files.IsObjectStore()) MUSTER_RETURN_IF_ERROR(CheckNotSuperseded(files, uri, manifest.run));
   MUSTER_RETURN_IF_ERROR(
       CreateExclusive(files, JoinPath(partial, kDoneName), CheckpointDoneContents(text)));
+  if (files.IsObjectStore()) return absl::OkStatus();
   const std::string final_path = JoinPath(uri, CheckpointName(manifest.run.step));
   absl::Status renamed = files.Rename(partial, final_path);
   if (absl::IsAlreadyExists(renamed)) {
@@ -188,7 +215,9 @@ absl::Status Prune(Files& files, const std::string& uri, const RunRecord& publis
     }
   }
   if (doomed.empty()) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(VerifyCheckpoint(files, JoinPath(uri, CheckpointName(published.step))));
+  MUSTER_RETURN_IF_ERROR(VerifyCheckpoint(files, JoinPath(uri, FinalName(files, published))));
+  // Superseded ones first: they would count again without the ones that supersede them.
+  std::reverse(doomed.begin(), doomed.end());
   for (const std::string& directory : doomed) {
     MUSTER_RETURN_IF_ERROR(Delete(files, JoinPath(uri, directory)));
   }

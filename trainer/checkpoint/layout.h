@@ -12,7 +12,12 @@
 namespace muster::trainer {
 
 // The steps on the file system that make a checkpoint, each one call. All are synchronous; not
-// thread-safe on one directory. `partial` is the path of `step-%09d.r<round>`.
+// thread-safe on one directory. `partial` is the path of the directory that is being written,
+// PartialName(). In an object store it is also the checkpoint's final one.
+
+// Returns the name of the directory that `run` writes into, and of the checkpoint that it becomes.
+std::string PartialName(const Files& files, const RunRecord& run);
+std::string FinalName(const Files& files, const RunRecord& run);
 
 // Returns the name of one writer's file: model-00001-of-00002.safetensors. Numbers in names count
 // from 1.
@@ -42,7 +47,9 @@ absl::Status WriteDocument(Files& files, const std::string& partial, const std::
 // Writes manifest.json, then DONE, then renames: the directory is a checkpoint once this returns
 // OK. AlreadyExists if a newer round has published this step. A directory that stands in the way is
 // moved, not deleted: a checkpoint of another run or attempt is abandoned (abandon.h); one that is
-// not complete, or the same version saved before, is set aside as `<name>.old.r<round>`.
+// not complete, or the same version saved before, is set aside as `<name>.old.r<round>`. In an
+// object store nothing stands in the way and nothing is renamed: the checkpoint is published by
+// DONE, and supersedes that of an older round.
 absl::Status Publish(Files& files, const std::string& uri, const std::string& partial,
                      const Manifest& manifest);
 

@@ -24,6 +24,8 @@ namespace muster::trainer {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
+// In an object store each look is a request for each writer that is missing.
+constexpr absl::Duration kStorePollInterval = absl::Milliseconds(500);
 // The most memory made ready at once, which a save that comes early has to wait for.
 constexpr size_t kPopulateBytes = size_t{16} << 20;
 // Space for headers, manifest and documents on top of the tensors.
@@ -138,8 +140,7 @@ void CheckpointWriter::FinishCopy() {
 
 absl::Status CheckpointWriter::PlanCopy(const Snapshot& snapshot, Job& job) const {
   job.snapshot = snapshot;
-  job.partial =
-      JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
+  job.partial = JoinPath(options_.uri, PartialName(files_, snapshot.run));
   MUSTER_RETURN_IF_ERROR(job.memory.Reserve(CopyBytes(snapshot.tensors)));
   return CopyTensors(job.snapshot.tensors, job.memory.data(), *job.copy);
 }
@@ -366,7 +367,7 @@ void CheckpointWriter::SendReport(const Job& job, v1alpha1::CheckpointReport::Ph
   report.set_phase(phase);
   report.mutable_version()->set_step(job.run().step);
   report.mutable_version()->set_attempt(job.run().attempt);
-  report.set_directory(CheckpointName(job.run().step));
+  report.set_directory(FinalName(files_, job.run()));
   report.set_uri(options_.uri);
   report.set_history(job.run().history);
   report.set_error(error);
@@ -392,7 +393,7 @@ void CheckpointWriter::Loop() {
     if (RunOnce()) continue;
     MutexLock lock(mu_);
     if (stop_) abandon_ = true;
-    changed_.WaitFor(mu_, kPollInterval);
+    changed_.WaitFor(mu_, files_.IsObjectStore() ? kStorePollInterval : kPollInterval);
   }
 }
 

@@ -41,9 +41,9 @@ struct WriterOptions {
 
 // Saves snapshots in the background: a thread of low priority copies them, writes
 // `step-%09d.r<round>/`, and writer 0 completes it when all shares are in: manifest, DONE (created
-// exclusively), syncs, rename to `step-%09d`. Then, after verifying the new checkpoint, it deletes
-// all but the `keep` newest. A failure leaves no partial directory behind and is only reported:
-// training goes on and a later snapshot tries again.
+// exclusively), syncs, rename to `step-%09d`, or in an object store as layout.h says. Then, after
+// verifying the new checkpoint, it deletes all but the `keep` newest. A failure leaves no partial
+// directory behind and is only reported: training goes on and a later snapshot tries again.
 //
 // Thread-safe. `report` is called from the thread: STARTED, then WRITTEN or FAILED; writers other
 // than 0 report WRITTEN when their share is durable.

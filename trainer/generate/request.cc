@@ -21,9 +21,17 @@ absl::Status Read(const Json& json, const char* field, T& value) {
   return absl::OkStatus();
 }
 
+// A checkpoint in a directory needs none.
+absl::Status ReadStore(const Json& json, StoreAddress& store) {
+  if (json.contains("endpoint")) MUSTER_RETURN_IF_ERROR(Read(json, "endpoint", store.endpoint));
+  if (json.contains("region")) MUSTER_RETURN_IF_ERROR(Read(json, "region", store.region));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ExportRequest> ReadExportRequest(const Json& json) {
   ExportRequest request;
   MUSTER_RETURN_IF_ERROR(Read(json, "checkpoint", request.checkpoint));
+  MUSTER_RETURN_IF_ERROR(ReadStore(json, request.store));
   MUSTER_RETURN_IF_ERROR(Read(json, "out", request.out));
   MUSTER_RETURN_IF_ERROR(Read(json, "maxShardBytes", request.max_shard_bytes));
   MUSTER_RETURN_IF_ERROR(Read(json, "json", request.as_json));
@@ -34,6 +42,7 @@ absl::StatusOr<TextRequest> ReadTextRequest(const Json& json) {
   TextRequest request;
   SamplingOptions& sampling = request.options.sampling;
   MUSTER_RETURN_IF_ERROR(Read(json, "checkpoint", request.checkpoint));
+  MUSTER_RETURN_IF_ERROR(ReadStore(json, request.store));
   MUSTER_RETURN_IF_ERROR(Read(json, "prompt", request.prompt));
   MUSTER_RETURN_IF_ERROR(Read(json, "json", request.as_json));
   MUSTER_RETURN_IF_ERROR(Read(json, "maxTokens", request.options.max_tokens));

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "base/object_store/storage.h"
 #include "trainer/generate/generate.h"
 
 namespace muster::trainer {
@@ -13,6 +14,7 @@ namespace muster::trainer {
 // Asks for text that goes on from a prompt.
 struct TextRequest {
   std::string checkpoint;  // its own directory
+  StoreAddress store;      // of an s3:// checkpoint
   std::string prompt;
   bool as_json = false;
   GenerateOptions options;
@@ -21,6 +23,7 @@ struct TextRequest {
 // Asks for the model of a checkpoint as transformers reads it, in the directory `out`.
 struct ExportRequest {
   std::string checkpoint;
+  StoreAddress store;
   std::string out;
   uint64_t max_shard_bytes = 0;
   bool as_json = false;

@@ -110,6 +110,13 @@ absl::Status ReadCopies(const v1alpha1::TrainingJobSpec& spec, TrainerSettings& 
   return absl::OkStatus();
 }
 
+// The keys of the store may change; living ranks keep theirs.
+std::string StoreOf(const v1alpha1::TrainingJobSpec& spec) {
+  const v1alpha1::S3Spec& store = spec.checkpoint().s3();
+  const std::string region = store.region().empty() ? "us-east-1" : store.region();
+  return absl::StrCat(store.endpoint(), " ", region);
+}
+
 template <typename Message>
 bool Same(const Message& a, const Message& b) {
   return a.SerializeAsString() == b.SerializeAsString();
@@ -123,6 +130,7 @@ absl::Status CheckSameSources(const v1alpha1::TrainingJobSpec& opened,
   if (!Same(opened.trainer().model(), wanted.trainer().model())) field = "trainer.model";
   if (!Same(opened.trainer().data(), wanted.trainer().data())) field = "trainer.data";
   if (opened.checkpoint().uri() != wanted.checkpoint().uri()) field = "checkpoint.uri";
+  if (StoreOf(opened) != StoreOf(wanted)) field = "checkpoint.s3";
   if (field == nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(field,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -11,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/logging.h"
+#include "base/object_store/object_uri.h"
+#include "base/object_store/storage.h"
 #include "base/status_macros.h"
 #include "c10/core/ScalarType.h"
 #include "planner/layout.h"
@@ -260,6 +263,34 @@ void TrainerProcess::Announce() const {
   }
 }
 
+absl::Status TrainerProcess::OpenCheckpoints(const v1alpha1::TrainerConfigure& configure,
+                                             Files& files, const Clock& clock, Outbox& outbox) {
+  const v1alpha1::CheckpointSpec& spec = configure.spec().checkpoint();
+  if (spec.uri().empty()) return absl::OkStatus();
+  if (IsObjectUri(spec.uri())) {
+    absl::StatusOr<std::unique_ptr<Files>> store =
+        OpenObjectStore({spec.s3().endpoint(), spec.s3().region()},
+                        [](const char* name) { return std::getenv(name); });
+    if (!store.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", store.status().message()));
+    }
+    store_ = *std::move(store);
+  }
+  const Tokenizer* tokenizer = dataset_.tokenizer.get();
+  auto store = std::make_unique<CheckpointStore>(
+      store_ == nullptr ? files : *store_, clock, spec.uri(), config_.keep,
+      RunIdentity{.job = configure.job(),
+                  .job_uid = configure.job_uid(),
+                  .data_checksum = TokensChecksum(dataset_.training),
+                  .tokenizer_json = tokenizer == nullptr ? "" : tokenizer->json(),
+                  .end_of_text = tokenizer == nullptr ? std::nullopt : tokenizer->end_of_text(),
+                  .vocabulary = vocabulary_},
+      outbox);
+  MUSTER_RETURN_IF_ERROR(Claim(*store));
+  checkpoints_ = std::move(store);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
     const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& progress) {
@@ -277,20 +308,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
       TrainingState::Create(std::move(model), process->config_.training,
                             {.index = 0, .count = ShardsOf(spec)}, &process->state_files_));
   process->network_ = process->MakeNetwork(options.host);
-  if (!spec.checkpoint().uri().empty()) {
-    const Tokenizer* tokenizer = process->dataset_.tokenizer.get();
-    auto store = std::make_unique<CheckpointStore>(
-        files, clock, spec.checkpoint().uri(), process->config_.keep,
-        RunIdentity{.job = configure.job(),
-                    .job_uid = configure.job_uid(),
-                    .data_checksum = TokensChecksum(process->dataset_.training),
-                    .tokenizer_json = tokenizer == nullptr ? "" : tokenizer->json(),
-                    .end_of_text = tokenizer == nullptr ? std::nullopt : tokenizer->end_of_text(),
-                    .vocabulary = process->vocabulary_},
-        outbox);
-    MUSTER_RETURN_IF_ERROR(Claim(*store));
-    process->checkpoints_ = std::move(store);
-  }
+  MUSTER_RETURN_IF_ERROR(process->OpenCheckpoints(configure, files, clock, outbox));
   if (!configure.copies_directory().empty()) {
     process->copies_ =
         std::make_unique<StateCopies>(files, clock, configure.copies_directory(),

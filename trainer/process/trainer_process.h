@@ -63,6 +63,8 @@ class TrainerProcess {
   SpecReader MakeSpecReader() const;
   std::unique_ptr<RoundNetwork> MakeNetwork(const std::string& host) const;
   ValidationData ReadValidation() const;
+  absl::Status OpenCheckpoints(const v1alpha1::TrainerConfigure& configure, Files& files,
+                               const Clock& clock, Outbox& outbox);
   void Announce() const;
   void WarnOfSlowPrecision(const Clock& clock) const;
 
@@ -78,6 +80,7 @@ class TrainerProcess {
   DirectoryStateFiles state_files_;
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<RoundNetwork> network_;
+  std::unique_ptr<Files> store_;  // of the checkpoints; null: they lie in a directory
   std::unique_ptr<Checkpoints> checkpoints_;
   std::unique_ptr<StateCopies> copies_;  // null: none in memory
   std::unique_ptr<Trainer> trainer_;

@@ -1,0 +1,97 @@
+#include "base/object_store/aws_signature.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr char kAlgorithm[] = "AWS4-HMAC-SHA256";
+
+std::string Hmac(std::string_view key, std::string_view text) {
+  unsigned char out[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), out, &size);
+  return std::string(reinterpret_cast<const char*>(out), size);
+}
+
+std::string SignedHeaders(const RequestToSign& request) {
+  std::string names;
+  for (const auto& [name, value] : request.headers) {
+    absl::StrAppend(&names, names.empty() ? "" : ";", name);
+  }
+  return names;
+}
+
+std::string CanonicalRequest(const RequestToSign& request) {
+  std::string text =
+      absl::StrCat(request.method, "\n", request.path, "\n", CanonicalQuery(request.query), "\n");
+  for (const auto& [name, value] : request.headers) {
+    absl::StrAppend(&text, name, ":", value, "\n");
+  }
+  return absl::StrCat(text, "\n", SignedHeaders(request), "\n", request.body_sha256);
+}
+
+std::string SigningKey(const std::string& secret, std::string_view day, std::string_view region) {
+  const std::string of_day = Hmac(absl::StrCat("AWS4", secret), day);
+  return Hmac(Hmac(Hmac(of_day, region), "s3"), "aws4_request");
+}
+
+std::string Hex(std::string_view bytes) {
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+}
+
+}  // namespace
+
+std::string AmzDate(absl::Time time) {
+  return absl::FormatTime("%Y%m%dT%H%M%SZ", time, absl::UTCTimeZone());
+}
+
+std::string EncodeUri(std::string_view text, bool keep_slashes) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain || (c == '/' && keep_slashes)) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return out;
+}
+
+std::string CanonicalQuery(const std::map<std::string, std::string>& query) {
+  std::string out;
+  for (const auto& [name, value] : query) {
+    absl::StrAppend(&out, out.empty() ? "" : "&", EncodeUri(name, false), "=",
+                    EncodeUri(value, false));
+  }
+  return out;
+}
+
+std::string Sha256Hex(std::string_view bytes) {
+  unsigned char out[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), out, &size, EVP_sha256(), nullptr);
+  return Hex({reinterpret_cast<const char*>(out), size});
+}
+
+std::string AuthorizationHeader(const RequestToSign& request, const S3Credentials& credentials,
+                                std::string_view region, absl::Time time) {
+  const std::string date = AmzDate(time), day = date.substr(0, 8);
+  const std::string scope = absl::StrCat(day, "/", std::string(region), "/s3/aws4_request");
+  const std::string text =
+      absl::StrCat(kAlgorithm, "\n", date, "\n", scope, "\n", Sha256Hex(CanonicalRequest(request)));
+  const std::string signature = Hex(Hmac(SigningKey(credentials.secret, day, region), text));
+  return absl::StrCat(kAlgorithm, " Credential=", credentials.key_id, "/", scope,
+                      ",SignedHeaders=", SignedHeaders(request), ",Signature=", signature);
+}
+
+}  // namespace muster

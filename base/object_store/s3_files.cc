@@ -1,0 +1,219 @@
+#include "base/object_store/s3_files.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/object_store/s3_upload.h"
+#include "base/status_macros.h"
+
+namespace muster {
+namespace {
+
+absl::StatusOr<ObjectUri> Parse(const std::string& path) {
+  absl::StatusOr<ObjectUri> at = ParseObjectUri(path);
+  if (at.ok()) return at;
+  return absl::Status(at.status().code(), absl::StrCat(path, ": ", at.status().message()));
+}
+
+// Returns what the keys of a directory's contents begin with.
+std::string PrefixOf(const ObjectUri& at) { return at.key.empty() ? "" : at.key + "/"; }
+
+class S3ReadableFile final : public ReadableFile {
+ public:
+  S3ReadableFile(std::shared_ptr<S3Client> client, std::shared_ptr<BlockCache> cache, ObjectUri at,
+                 const S3Client::Object& object)
+      : cache_(std::move(cache)), at_(std::move(at)) {
+    file_->size = object.size;
+    file_->fetch = [client = std::move(client), at = at_, etag = object.etag](uint64_t begin,
+                                                                              uint64_t size) {
+      return client->Get(at.bucket, at.key, etag, begin, size);
+    };
+  }
+  ~S3ReadableFile() override { cache_->Forget(*file_); }
+
+  uint64_t size() const override { return file_->size; }
+  absl::Status Read(uint64_t offset, char* into, size_t size) const override {
+    if (offset > file_->size || size > file_->size - offset) {
+      return absl::OutOfRangeError(
+          absl::StrCat("s3://", at_.bucket, "/", at_.key, ": ends at byte ", file_->size));
+    }
+    return cache_->Read(file_, offset, into, size);
+  }
+
+ private:
+  const std::shared_ptr<BlockCache> cache_;
+  const ObjectUri at_;
+  const std::shared_ptr<BlockCache::File> file_ = std::make_shared<BlockCache::File>();
+};
+
+class CopiedFile final : public MappedFile {
+ public:
+  explicit CopiedFile(std::string bytes) : bytes_(std::move(bytes)) {}
+  std::string_view bytes() const override { return bytes_; }
+
+ private:
+  const std::string bytes_;
+};
+
+// Adds the entry of `directory` that `key` is, or is in.
+void AddEntry(const std::string& key, const std::string& prefix, std::optional<uint64_t> size,
+              std::map<std::string, DirectoryEntry>& entries) {
+  if (!key.starts_with(prefix) || key.size() == prefix.size()) return;
+  const std::string rest = key.substr(prefix.size());
+  const size_t slash = rest.find('/');
+  const std::string name = rest.substr(0, slash);
+  if (slash != std::string::npos) {
+    entries[name] = {name, FileKind::kDirectory};
+  } else if (size.has_value()) {
+    entries[name] = {name, FileKind::kFile, size};
+  }
+}
+
+}  // namespace
+
+S3Files::S3Files(std::unique_ptr<S3Client> client, Options options)
+    : client_(std::move(client)),
+      cache_(std::make_shared<BlockCache>(options.blocks)),
+      options_(options) {}
+
+absl::StatusOr<bool> S3Files::HoldsAnything(const ObjectUri& at) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectPage page,
+                          client_->List(at.bucket, PrefixOf(at), /*by_slash=*/false, "", 1));
+  return !page.objects.empty();
+}
+
+// FailedPrecondition if it is a directory. The answer to HEAD has no text, so another question
+// gives the reason of an error, such as a missing bucket.
+absl::StatusOr<S3Client::Object> S3Files::Find(const std::string& path, const ObjectUri& at) {
+  absl::StatusOr<S3Client::Object> object = absl::NotFoundError("");
+  if (!at.key.empty()) object = client_->Head(at.bucket, at.key);
+  if (object.ok()) return object;
+  MUSTER_ASSIGN_OR_RETURN(const bool is_directory, HoldsAnything(at));
+  if (!absl::IsNotFound(object.status())) return object;
+  if (is_directory || at.key.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is a directory, not a file"));
+  }
+  return absl::NotFoundError(absl::StrCat(path, ": does not exist"));
+}
+
+absl::StatusOr<FileInfo> S3Files::Stat(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
+  absl::StatusOr<S3Client::Object> object = absl::NotFoundError("");
+  if (!at.key.empty()) object = client_->Head(at.bucket, at.key);
+  if (object.ok()) return FileInfo{FileKind::kFile, object->size};
+  MUSTER_ASSIGN_OR_RETURN(const bool is_directory, HoldsAnything(at));
+  if (!absl::IsNotFound(object.status())) return object.status();
+  if (is_directory || at.key.empty()) return FileInfo{FileKind::kDirectory, 0};
+  return absl::NotFoundError(absl::StrCat(path, ": does not exist"));
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> S3Files::List(const std::string& directory) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(directory));
+  const std::string prefix = PrefixOf(at);
+  std::map<std::string, DirectoryEntry> entries;
+  bool exists = at.key.empty();
+  ObjectPage page;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(page, client_->List(at.bucket, prefix, /*by_slash=*/true, page.next));
+    for (const auto& object : page.objects) AddEntry(object.key, prefix, object.size, entries);
+    for (const std::string& name : page.prefixes) AddEntry(name, prefix, std::nullopt, entries);
+    exists = exists || !page.objects.empty() || !page.prefixes.empty();
+  } while (!page.next.empty());
+  UploadPage uploads;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(uploads, client_->ListUploads(at.bucket, prefix, uploads));
+    for (const auto& upload : uploads.uploads) AddEntry(upload.key, prefix, std::nullopt, entries);
+    exists = exists || !uploads.uploads.empty();
+  } while (!uploads.next_key.empty());
+  if (!exists) return absl::NotFoundError(absl::StrCat(directory, ": does not exist"));
+  std::vector<DirectoryEntry> out;
+  for (auto& [name, entry] : entries) out.push_back(std::move(entry));
+  return out;
+}
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> S3Files::Open(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
+  MUSTER_ASSIGN_OR_RETURN(const S3Client::Object object, Find(path, at));
+  return std::make_unique<S3ReadableFile>(client_, cache_, at, object);
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> S3Files::Map(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(std::string bytes,
+                          ReadFile(*this, path, std::numeric_limits<size_t>::max()));
+  return std::make_unique<CopiedFile>(std::move(bytes));
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> S3Files::Create(const std::string& path,
+                                                              CreateMode mode) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
+  if (at.key.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is a bucket, not a file"));
+  }
+  if (mode == CreateMode::kAppend) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, ": an object cannot be appended to, only replaced"));
+  }
+  return std::make_unique<S3Upload>(client_, at, mode == CreateMode::kExclusive,
+                                    options_.part_bytes);
+}
+
+absl::Status S3Files::MakeDirectories(const std::string& path) { return Parse(path).status(); }
+
+absl::Status S3Files::Rename(const std::string& from, const std::string& to) {
+  return absl::UnimplementedError(
+      absl::StrCat(from, ": an object cannot be renamed, here to ", to));
+}
+
+absl::Status S3Files::Remove(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
+  MUSTER_ASSIGN_OR_RETURN(const FileInfo info, Stat(path));
+  if (info.kind == FileKind::kDirectory) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": is not empty"));
+  }
+  return client_->Delete(at.bucket, at.key);
+}
+
+absl::Status S3Files::SyncDirectory(const std::string& directory) {
+  return Parse(directory).status();
+}
+
+absl::StatusOr<uint64_t> S3Files::FreeBytes(const std::string& path) {
+  MUSTER_RETURN_IF_ERROR(Parse(path).status());
+  return std::numeric_limits<uint64_t>::max();
+}
+
+absl::Status S3Files::EndUploads(const ObjectUri& at) {
+  UploadPage page;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(page, client_->ListUploads(at.bucket, at.key, page));
+    for (const UploadPage::Upload& upload : page.uploads) {
+      if (upload.key != at.key && !upload.key.starts_with(PrefixOf(at))) continue;
+      MUSTER_RETURN_IF_ERROR(client_->AbortUpload(at.bucket, upload.key, upload.id));
+    }
+  } while (!page.next_key.empty());
+  return absl::OkStatus();
+}
+
+absl::Status S3Files::RemoveTree(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
+  if (at.key.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": a bucket is not removed"));
+  }
+  // First the uploads: one that ends meanwhile is an object after that, and found below.
+  MUSTER_RETURN_IF_ERROR(EndUploads(at));
+  MUSTER_RETURN_IF_ERROR(client_->Delete(at.bucket, at.key));
+  ObjectPage page;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(page,
+                            client_->List(at.bucket, PrefixOf(at), /*by_slash=*/false, page.next));
+    for (const ObjectPage::Object& object : page.objects) {
+      MUSTER_RETURN_IF_ERROR(client_->Delete(at.bucket, object.key));
+    }
+  } while (!page.next.empty());
+  return absl::OkStatus();
+}
+
+}  // namespace muster

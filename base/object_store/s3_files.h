@@ -1,0 +1,65 @@
+#ifndef MUSTER_BASE_OBJECT_STORE_S3_FILES_H_
+#define MUSTER_BASE_OBJECT_STORE_S3_FILES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/object_store/block_cache.h"
+#include "base/object_store/object_uri.h"
+#include "base/object_store/s3_client.h"
+
+namespace muster {
+
+// Files as objects of an S3-compatible store: see IsObjectStore() in base/files.h. Paths are
+// s3://bucket/key. A missing bucket is FailedPrecondition, never NotFound, so that nobody takes it
+// for an empty directory.
+//
+// A file is uploaded when it is closed, or in parts while it grows; CreateMode::kExclusive is
+// decided by the store when the upload ends. Reads go through a BlockCache. An upload that its
+// writer left unfinished is invisible but takes space: List() shows the directory that it would
+// appear in, and RemoveTree() ends it. Stores that list no uploads by a common prefix, as MinIO,
+// end them by themselves.
+class S3Files final : public Files {
+ public:
+  struct Options {
+    // The size of the first parts, at least 5 MiB. They grow, because an upload has at most 10 000.
+    size_t part_bytes = size_t{16} << 20;
+    BlockCache::Options blocks = {};
+  };
+
+  S3Files(std::unique_ptr<S3Client> client, Options options);
+
+  absl::StatusOr<FileInfo> Stat(const std::string& path) override;
+  absl::StatusOr<std::vector<DirectoryEntry>> List(const std::string& directory) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
+  // Holds the whole file in memory.
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path,
+                                                       CreateMode mode) override;
+  absl::Status MakeDirectories(const std::string& path) override;
+  // Unimplemented.
+  absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Remove(const std::string& path) override;
+  absl::Status SyncDirectory(const std::string& directory) override;
+  absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
+  absl::Status RemoveTree(const std::string& path) override;
+  bool IsObjectStore() const override { return true; }
+
+ private:
+  absl::StatusOr<bool> HoldsAnything(const ObjectUri& at);
+  absl::StatusOr<S3Client::Object> Find(const std::string& path, const ObjectUri& at);
+  absl::Status EndUploads(const ObjectUri& at);
+
+  // Shared with the files that are open.
+  const std::shared_ptr<S3Client> client_;
+  const std::shared_ptr<BlockCache> cache_;
+  const Options options_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_BASE_OBJECT_STORE_S3_FILES_H_

@@ -71,6 +71,18 @@ class S3JobTest : public ::testing::Test {
     return out;
   }
 
+  // Expects that the newest checkpoint has the bytes that a run leaves in a directory.
+  void ExpectUndisturbedFiles(int steps) {
+    const auto got = NewestTensorFiles();
+    const Tensors& want = Undisturbed(steps);
+    ASSERT_EQ(got.size(), want.size());
+    for (const auto& [path, bytes] : want) {
+      const auto found = got.find(BaseName(path));
+      ASSERT_NE(found, got.end()) << path;
+      EXPECT_TRUE(found->second == bytes) << path << " differs";
+    }
+  }
+
   static constexpr char kUri[] = "s3://checkpoints/team/run";
   std::unique_ptr<S3Server> server_;
   std::unique_ptr<Files> files_;
@@ -97,14 +109,7 @@ TEST_F(S3JobTest, AKilledJobGoesOnFromTheStoreAndEndsAsInADirectory) {
   ASSERT_TRUE(end.ok() && end->code == kExitOk) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("loading step-0000000"));
   EXPECT_THAT(run->Output(), Not(HasSubstr(S3Server::kSecret)));
-  const auto got = NewestTensorFiles();
-  const Tensors& want = Undisturbed(kSteps);
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [path, bytes] : want) {
-    const auto found = got.find(BaseName(path));
-    ASSERT_NE(found, got.end()) << path;
-    EXPECT_TRUE(found->second == bytes) << path << " differs";
-  }
+  ExpectUndisturbedFiles(kSteps);
   const auto job = run->Job();
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ((*job)["status"]["checkpoint"].value("uri", ""), Newest());
@@ -122,6 +127,23 @@ TEST_F(S3JobTest, ALostSliceIsReadFromTheStore) {
   kill(trainers[1], SIGKILL);
   ExpectUndividedState(*run, kSteps, *files_, [this] { return Newest(); });
   EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
+}
+
+TEST_F(S3JobTest, AStoreThatIsDownForAWhileStopsNoStep) {
+  constexpr int kSteps = 120;
+  auto run = New("outage", {.steps = kSteps});
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status saved = run->WaitForStep(31, kLong);
+  ASSERT_TRUE(saved.ok()) << saved << run->Output();
+  server_->Kill();
+  const int64_t killed_at = run->last_step();
+  const absl::Status trains = run->WaitForStep(killed_at + 5, kLong);
+  EXPECT_TRUE(trains.ok()) << trains << run->Output();
+  ASSERT_TRUE(server_->Restart().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok() && end->code == kExitOk) << run->Output();
+  EXPECT_EQ(RoundOf(*run), 1) << run->Output();
+  ExpectUndisturbedFiles(kSteps);
 }
 
 TEST_F(S3JobTest, CheckpointsAreListedExportedAndSetAsideByAFreshRun) {

@@ -84,8 +84,8 @@ void Fleet::RunPod(KubeletPod& pod) {
   if (pod.node.empty() || pod.ended) return;
   const auto worker = workers_.find(uid);
   if (worker == workers_.end()) {
-    const auto [start, first] =
-        starting_.try_emplace(uid, now() + absl::Milliseconds(Number(50, 500)));
+    const auto [start, first] = starting_.try_emplace(
+        uid, now() + start_time_.value_or(absl::Milliseconds(Number(50, 500))));
     if (now() >= start->second) StartPod(pod);
   } else if (worker->second.agent == nullptr) {
     EndPod(pod, "Failed", 137);

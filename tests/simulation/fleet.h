@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,13 +37,20 @@ class Coordinators {
 
 // An agent's end of a stream: messages that the registry has sent and the agent has not read yet.
 struct SimStream final : AgentStream {
+  // Runs before and after a message is sent; an error keeps it from being sent.
+  using Gate = std::function<absl::Status(const v1alpha1::OperatorMessage& message, bool before)>;
+
   absl::Status Send(EncodedMessage message) override {
     if (closed) return absl::UnavailableError("the stream is closed");
-    inbox.emplace_back().ParseFromString(*message);
-    return absl::OkStatus();
+    v1alpha1::OperatorMessage decoded;
+    decoded.ParseFromString(*message);
+    if (absl::Status refused = gate(decoded, true); !refused.ok()) return refused;
+    inbox.push_back(decoded);
+    return gate(decoded, false);
   }
   void Close(const absl::Status&) override { closed = true; }
 
+  Gate gate;
   std::deque<v1alpha1::OperatorMessage> inbox;
   bool closed = false;
 };
@@ -83,6 +91,8 @@ struct SimWorker {
   int64_t steps = 0;
   int64_t copy_every = 0;  // 0: no copies in memory
   bool save_wanted = false;
+  absl::Duration work;                            // of rank 0's round towards its next step
+  absl::Time whole_until = absl::InfinitePast();  // when its round was last whole
   // The newest copy of the state in the agent's memory, which survives its ranks.
   std::optional<v1alpha1::StateCopy> copy;
   // The times of steps that rank 0 has not reported yet, and checkpoints likewise.
@@ -133,9 +143,23 @@ class Fleet {
   void SetStartUp(absl::Duration least, absl::Duration most) { start_up_ = {least, most}; }
   // A save takes so long, during which training goes on; by default none.
   void SetSaveTime(absl::Duration length) { save_time_ = length; }
+  // A step takes so much time of one worker, and 1/w of it with w workers, but at least a tick. By
+  // default every round makes a step per tick.
+  void SetWork(absl::Duration per_step) { work_per_step_ = per_step; }
+  // Joining takes a round `join`, or `load` from a checkpoint; by default no time.
+  void SetJoinTime(absl::Duration join, absl::Duration load) {
+    join_time_ = join;
+    load_time_ = load;
+  }
+  // The others of a round notice so late that one is gone without a word; by default at once.
+  void SetNoticeOfLoss(absl::Duration length) { notice_of_loss_ = length; }
   // Jobs save after every so many steps; 20 by default.
   void SetSaveEvery(int64_t steps) { save_every_ = steps; }
   int64_t saves_done() const { return saves_done_; }
+  // `hook` runs before and after the operator process at that number sends an order to an agent:
+  // "Prepare", "Go", "Stop" or "Save". It may kill the process, which then sends nothing more.
+  using OrderHook = std::function<void(int host, const std::string& order, bool before)>;
+  void SetOrderHook(OrderHook hook) { order_hook_ = std::move(hook); }
   // Deleted pods take a random time up to this long to go.
   void SetGrace(absl::Duration most) { grace_ = most; }
 
@@ -168,6 +192,7 @@ class Fleet {
   void RunAgent(SimWorker& worker);
   void EndStop(SimWorker& worker);
   void Dial(SimWorker& worker);
+  SimStream::Gate GateOf(int host);
   void Leave(SimWorker& worker);
   void EndStreams();
   void Read(SimWorker& worker);
@@ -182,6 +207,7 @@ class Fleet {
   void RunRound(const Round& round);
   bool IsLeftBehind(const Round& round) const;
   bool IsWhole(const Round& round, SimAgent::Phase phase) const;
+  bool HasComeTogether(const Round& members) const;
   void Join(const Round& members);
   bool RefuseRuined(const Round& members);
   void Step(const Round& members);
@@ -203,6 +229,7 @@ class Fleet {
   std::mt19937_64 random_;
   std::pair<absl::Duration, absl::Duration> start_up_ = {absl::Milliseconds(50),
                                                          absl::Milliseconds(500)};
+  OrderHook order_hook_;
   absl::Duration grace_ = absl::Seconds(2);
   std::map<std::string, SimWorker> workers_;    // by pod UID
   std::map<std::string, absl::Time> starting_;  // pod UID -> when it starts
@@ -219,6 +246,10 @@ class Fleet {
   int64_t ticks_ = 0;
   absl::Duration tick_ = absl::Milliseconds(100);
   std::map<std::string, SimSave> saving_;  // by the pod UID of rank 0
+  absl::Duration work_per_step_ = absl::ZeroDuration();
+  absl::Duration join_time_ = absl::ZeroDuration();
+  absl::Duration load_time_ = absl::ZeroDuration();
+  absl::Duration notice_of_loss_ = absl::ZeroDuration();
   absl::Duration save_time_ = absl::ZeroDuration();
   int64_t save_every_ = 20;
   int64_t saves_done_ = 0;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "operator/api/job_field.h"
 #include "operator/core/round_stamp.h"
 #include "operator/kube/resource_type.h"
@@ -39,6 +40,22 @@ std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& age
       return order;
     default:
       return std::nullopt;
+  }
+}
+
+// Empty for what is no order.
+absl::string_view OrderName(const OperatorMessage& message) {
+  switch (message.kind_case()) {
+    case OperatorMessage::kPrepare:
+      return "Prepare";
+    case OperatorMessage::kGo:
+      return "Go";
+    case OperatorMessage::kStop:
+      return "Stop";
+    case OperatorMessage::kSave:
+      return "Save";
+    default:
+      return "";
   }
 }
 
@@ -95,6 +112,7 @@ void Fleet::Dial(SimWorker& worker) {
   }
   hello.set_ranks(static_cast<int>(agent.ranks.size()));
   auto stream = std::make_shared<SimStream>();
+  stream->gate = GateOf(host);
   const absl::StatusOr<uint64_t> attachment = registry->Attach(hello, stream);
   if (!attachment.ok() || *attachment == 0) return;
   worker.host = host;
@@ -106,6 +124,19 @@ void Fleet::Dial(SimWorker& worker) {
   worker.told_ready = worker.told_joined = RoundStamp{};
   worker.told_finished = {};
   agent.Attach(now());
+}
+
+// A process that has been killed in the middle of its work sends nothing more.
+SimStream::Gate Fleet::GateOf(int host) {
+  return [this, host, process = coordinators_.process(host)](const OperatorMessage& message,
+                                                             bool before) {
+    const absl::string_view order = OrderName(message);
+    if (coordinators_.process(host) == process && order_hook_ && !order.empty()) {
+      order_hook_(host, std::string(order), before);
+    }
+    return coordinators_.process(host) == process ? absl::OkStatus()
+                                                  : absl::UnavailableError("the process is dead");
+  };
 }
 
 void Fleet::Leave(SimWorker& worker) {

@@ -62,15 +62,19 @@ void Fleet::RunRound(const Round& round) {
   const bool stopped = std::any_of(round.begin(), round.end(), [this](const SimWorker* worker) {
     return now() < worker->stopped_until;
   });
-  if (!stopped && joining) return Join(round);
+  if (!stopped && joining && HasComeTogether(round)) return Join(round);
   if (running && IsLeftBehind(round)) return;
+  for (SimWorker* worker : round) {
+    if (running) worker->whole_until = now();
+  }
   if (!stopped && running) return Step(round);
   if (joining || running) return;
   for (SimWorker* worker : round) {
     SimAgent& agent = *worker->agent;
     const absl::Duration waited = now() - agent.phase_since;
     if (agent.phase == SimAgent::Phase::kJoining && waited > kJoinPatience) agent.Stall(now());
-    if (agent.phase == SimAgent::Phase::kRunning && waited > kNotice) agent.Stall(now());
+    const bool noticed = now() - worker->whole_until >= notice_of_loss_;
+    if (agent.phase == SimAgent::Phase::kRunning && waited > kNotice && noticed) agent.Stall(now());
   }
 }
 
@@ -79,6 +83,15 @@ bool Fleet::HolderLives(const Round& members, int64_t step) const {
   return std::any_of(members.begin(), members.end(), [&](const SimWorker* worker) {
     return worker->agent->ranks.front().position.applied().step() >= step ||
            (worker->copy && worker->copy->version().step() >= step);
+  });
+}
+
+// Returns true once all members have had the time to join.
+bool Fleet::HasComeTogether(const Round& members) const {
+  const bool loads = members.front()->agent->go->resume().source() == ResumePoint::CHECKPOINT;
+  const absl::Duration takes = loads ? load_time_ : join_time_;
+  return std::all_of(members.begin(), members.end(), [&](const SimWorker* worker) {
+    return now() - worker->agent->phase_since >= takes;
   });
 }
 
@@ -213,6 +226,11 @@ void Fleet::Step(const Round& members) {
   if (first.steps == 0) return RunCommand(members, stop);
   const auto pace = pace_.find(job);
   if (pace != pace_.end() && ticks_ % pace->second != 0) return;
+  if (work_per_step_ > absl::ZeroDuration() && !stop) {
+    first.work += tick_ * static_cast<int>(members.size());
+    if (first.work < work_per_step_) return;
+    first.work -= work_per_step_;
+  }
   v1alpha1::Version at = first.agent->ranks.front().position.applied();
   if (!stop && at.step() < first.steps) {
     at.set_step(at.step() + 1);

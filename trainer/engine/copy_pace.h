@@ -23,7 +23,7 @@ class CopyPace {
 
   // Call when a round begins. What copies cost is kept.
   void BeginRound();
-  // What was being done beside a step when it began. A save of a checkpoint hides what a copy
+  // Says what was being done beside a step when it began. A save of a checkpoint hides what a copy
   // costs.
   enum class Beside { kNothing, kCopy, kSave };
   // Call after each step.

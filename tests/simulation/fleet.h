@@ -50,7 +50,7 @@ struct SimStream final : AgentStream {
   }
   void Close(const absl::Status&) override { closed = true; }
 
-  Gate gate;
+  Gate gate = [](const v1alpha1::OperatorMessage&, bool) { return absl::OkStatus(); };
   std::deque<v1alpha1::OperatorMessage> inbox;
   bool closed = false;
 };

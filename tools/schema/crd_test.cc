@@ -85,7 +85,7 @@ TEST(MakeCrd, CarriesDefaultsBoundsAndEnums) {
 // If a rule is run over a default of {}, an API server refuses the CRD: "no such key: gpus".
 TEST(MakeCrd, DefaultsOfObjectsAreWrittenOut) {
   EXPECT_EQ(Spec()["properties"]["workers"]["default"],
-            *ParseJson(R"({"count": 1, "gpus": 0, "ranks": 1})"));
+            *ParseJson(R"({"count": 1, "gpus": 0, "ranks": 1, "spares": 0})"));
   const Json trainer = Spec()["properties"]["trainer"]["properties"];
   EXPECT_EQ(trainer["optimizer"]["default"]["momentum"], 0);
   EXPECT_EQ(trainer["data"]["properties"]["tokenizer"]["default"],

@@ -109,6 +109,11 @@ TEST(CrashPlacesTest, AllPlacesThatARunReachesAreListed) {
       reached.insert(place);
     }
   }
+  // An agent ends a rank that has said its last word, and may do so before the rank is there.
+  reached.erase("trainer.after_send.finished");
+  // The survivor reports that it stalls, unless it hears of the next round first.
+  std::erase_if(reached,
+                [](const std::string& place) { return absl::EndsWith(place, ".stalled"); });
   const std::set<std::string> listed(std::begin(kCrashPlaces), std::end(kCrashPlaces));
   EXPECT_EQ(absl::StrJoin(reached, "\n"), absl::StrJoin(listed, "\n"));
 }

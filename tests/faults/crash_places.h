@@ -82,7 +82,6 @@ inline constexpr const char* kCrashPlaces[] = {
     "operator.received.steps",
     "trainer.after_apply",
     "trainer.after_send.checkpoint",
-    "trainer.after_send.finished",
     "trainer.after_send.heartbeat",
     "trainer.after_send.hello",
     "trainer.after_send.joined",

@@ -124,6 +124,9 @@ TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   EXPECT_EQ(UidOfDefinition(), definition);
   EXPECT_TRUE(cluster_->Get(kube::kTrainingJobs, "job").ok());
 
+  // The API server prepares the storage of a definition that was changed at the next request for
+  // its objects. If that request is the finalizer's, the definition may stay for minutes.
+  Shell("kubectl get trainingqueues --all-namespaces");
   Documented("remove");
   EXPECT_EQ(UidOfDefinition(), "");
 

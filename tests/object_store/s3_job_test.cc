@@ -131,7 +131,7 @@ TEST_F(S3JobTest, ALostSliceIsReadFromTheStore) {
 
 TEST_F(S3JobTest, AStoreThatIsDownForAWhileStopsNoStep) {
   constexpr int kSteps = 120;
-  auto run = New("outage", {.steps = kSteps});
+  auto run = New("outage", {.steps = kSteps, .save_every = 60});
   ASSERT_TRUE(run->Start().ok());
   const absl::Status saved = run->WaitForStep(31, kLong);
   ASSERT_TRUE(saved.ok()) << saved << run->Output();

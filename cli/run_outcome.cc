@@ -70,6 +70,16 @@ int ReportFailure(const TrainingJob& job) {
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
 
+// Returns an empty string if there is none, or the place cannot be read.
+std::string NewestWholeCheckpoint(const TrainingJob& job) {
+  const CheckpointPlace place = PlaceOf(job);
+  const auto files = OpenPlace(place);
+  if (!files.ok()) return "";
+  const auto listed = ListCheckpoints(**files, place.uri);
+  const bool any = listed.ok() && !listed->empty() && listed->front().complete;
+  return any ? JoinPath(place.uri, listed->front().directory) : "";
+}
+
 }  // namespace
 
 int ReportOutcome(const TrainingJob& job, const History& history, double wall_seconds,
@@ -109,14 +119,9 @@ int ReportNeverFits(const TrainingJob& job, const std::string& why) {
 int ReportStoppedAtOnce(const TrainingJob& job) {
   std::string kept;
   if (job.spec.has_trainer() && job.spec.has_checkpoint()) {
-    const std::string& directory = job.spec.checkpoint().uri();
-    const auto files = OpenPlace(PlaceOf(job));
-    absl::StatusOr<std::vector<CheckpointListing>> listed = files.status();
-    if (files.ok()) listed = ListCheckpoints(**files, directory);
-    const bool any = listed.ok() && !listed->empty() && listed->front().complete;
-    kept = any ? absl::StrCat("; the newest whole checkpoint is ",
-                              JoinPath(directory, listed->front().directory))
-               : "; no checkpoint is whole, so training would begin anew";
+    const std::string newest = NewestWholeCheckpoint(job);
+    kept = newest.empty() ? "; no checkpoint is whole, so training would begin anew"
+                          : absl::StrCat("; the newest whole checkpoint is ", newest);
   }
   std::fprintf(stderr, "muster: stopped at once%s\ngo on with: muster resume %s\n", kept.c_str(),
                job.name.c_str());

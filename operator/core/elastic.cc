@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/ended.h"
 #include "operator/core/fence.h"
 #include "operator/core/growth_sizes.h"
 #include "operator/core/index_ranges.h"
@@ -36,7 +37,7 @@ bool IsThere(const Draft& draft, const Worker* worker, const std::set<int>& memb
     return false;
   }
   if (worker->presence == Presence::kUnknown) return members.count(worker->index) > 0;
-  return worker->presence == Presence::kPresent && !NeedsReplacement(draft, *worker);
+  return worker->presence == Presence::kPresent && !NeedsReplacement(memory, worker->index);
 }
 
 // Returns how many workers the job is to train with now. Those beyond workers.count, for which no
@@ -115,15 +116,6 @@ struct Newcomers {
 // or, if that is not known, would rather wait than train on without it.
 absl::Time LoadedAt(const Draft& draft, const AgentView& agent) {
   return agent.loading ? agent.attached_at + draft.options.join_deadline : agent.attached_at;
-}
-
-// Returns how many workers a round of `joining` workers lacks.
-int EmptySeats(const Draft& draft, int joining, const std::set<int>& members) {
-  int taken = static_cast<int>(members.size());
-  for (const Worker& worker : draft.workers) {
-    taken += worker.ended && members.count(worker.index) == 0;
-  }
-  return joining - taken;
 }
 
 // Returns those that join a round of `joining` workers. Spares that are not needed are none, nor

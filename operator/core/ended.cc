@@ -51,6 +51,14 @@ int EndedWorkers(const Draft& draft) {
   return ended;
 }
 
+int EmptySeats(const Draft& draft, int size, const std::set<int>& members) {
+  int taken = static_cast<int>(members.size());
+  for (const Worker& worker : draft.workers) {
+    taken += worker.ended && members.count(worker.index) == 0;
+  }
+  return size - taken;
+}
+
 bool AllHaveEnded(const Draft& draft) {
   if (LeaderDecidesSuccess(draft.spec())) {
     const Worker* leader = draft.FindWorker(0);

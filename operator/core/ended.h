@@ -1,6 +1,8 @@
 #ifndef MUSTER_OPERATOR_CORE_ENDED_H_
 #define MUSTER_OPERATOR_CORE_ENDED_H_
 
+#include <set>
+
 #include "operator/core/draft.h"
 
 namespace muster::control {
@@ -17,6 +19,10 @@ bool AllHaveEnded(const Draft& draft);
 
 // Returns how many of the wanted workers have ended.
 int EndedWorkers(const Draft& draft);
+
+// Returns how many workers a round of `size` workers lacks that has `members`: the workers that
+// have ended need no place. Negative if there are too many.
+int EmptySeats(const Draft& draft, int size, const std::set<int>& members);
 
 }  // namespace muster::control
 

@@ -30,8 +30,7 @@ void GiveUp(Draft& draft, int keep, bool failed, std::string sentence) {
 }
 
 bool IsLostOrLeaves(const Draft& draft, const Worker& worker, bool member) {
-  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
-  const bool given_up = known != nullptr && known->needs_replacement;
+  const bool given_up = NeedsReplacement(draft.plan.memory, worker.index);
   // Before it trains, a pod that is gone may be an earlier one of its name's index.
   const bool lost = member && (IsLost(worker.presence) || given_up);
   return lost || IsLeaving(draft.plan.memory, worker);

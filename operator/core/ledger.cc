@@ -29,10 +29,7 @@ bool IsState(const v1alpha1::TrainingJobStatus& status, JobState state) {
 void AddWaiting(const Draft& draft, int wanted, const std::vector<v1alpha1::Member>& round,
                 RanksByUse& workers) {
   const std::set<int> members = MemberIndices(round);
-  int lacking = wanted - static_cast<int>(members.size());
-  for (const Worker& worker : draft.workers) {
-    lacking -= worker.ended && members.count(worker.index) == 0;
-  }
+  int lacking = EmptySeats(draft, wanted, members);
   const v1alpha1::Condition* scheduled =
       FindCondition(draft.plan.status, ConditionType::kScheduled);
   const bool queued = scheduled != nullptr && scheduled->reason() == Name(Reason::kQueued);

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "operator/core/ended.h"
 #include "operator/core/membership.h"
 #include "operator/core/spares.h"
 #include "operator/core/spot.h"
@@ -48,7 +49,8 @@ Counted Count(const Draft& draft, int pods) {
     if (worker.presence == Presence::kUnknown) {
       ++(above || MayBeStepping(draft, worker) ? counted.unknown_holders : counted.unknown_others);
     }
-    if (worker.presence != Presence::kPresent || NeedsReplacement(draft, worker)) continue;
+    if (worker.presence != Presence::kPresent || NeedsReplacement(draft.plan.memory, worker.index))
+      continue;
     const RoundMemory& memory = draft.plan.memory;
     if (above) {
       counted.beyond.push_back(&worker);
@@ -103,28 +105,11 @@ bool HoldsNewest(const Draft& draft, const Worker& worker) {
   return draft.plan.memory.holders.count({worker.index, worker.incarnation}) > 0;
 }
 
-bool IsShrunk(const RoundMemory& memory, int index) {
-  const WorkerMemory* worker = FindWorkerMemory(memory, index);
-  return worker != nullptr && worker->shrunk;
-}
-
-bool NeedsReplacement(const Draft& draft, const Worker& worker) {
-  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
-  return known != nullptr && known->needs_replacement;
-}
-
-int EndedSeats(const Draft& draft) {
-  const int pods = draft.PodsWanted();
-  return static_cast<int>(
-      std::count_if(draft.workers.begin(), draft.workers.end(),
-                    [&](const Worker& worker) { return worker.ended && worker.index < pods; }));
-}
-
 Roster TakeRoster(const Draft& draft, int size, int at_least) {
   Counted counted = Count(draft, size + draft.SparesWanted());
   Roster roster;
   roster.recheck = counted.recheck;
-  roster.open = size - EndedSeats(draft);
+  roster.open = size - EndedWorkers(draft);
   const int spared = static_cast<int>(counted.able.size()) - roster.open;
   int excused = static_cast<int>(counted.left_out.size());
   if (static_cast<int>(counted.able.size()) < std::min(at_least, roster.open)) {

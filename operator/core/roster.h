@@ -26,9 +26,6 @@ struct Roster {
 // their nodes, are in it only if it had fewer than `at_least` otherwise.
 Roster TakeRoster(const Draft& draft, int size, int at_least);
 
-// Returns how many of the first `size` seats are those of commands that have ended.
-int EndedSeats(const Draft& draft);
-
 // Adds the worker to the roster's round, among the others by its index.
 void GiveSeat(const Worker& worker, Roster& roster);
 
@@ -36,9 +33,6 @@ void GiveSeat(const Worker& worker, Roster& roster);
 bool MayHoldState(const Worker& worker);
 // Returns true if the worker was in the last Active round, so that nobody holds newer state.
 bool HoldsNewest(const Draft& draft, const Worker& worker);
-// Returns true if it is left out of the next round by failurePolicy Shrink.
-bool IsShrunk(const RoundMemory& memory, int index);
-bool NeedsReplacement(const Draft& draft, const Worker& worker);
 
 // Returns the indices of the members of the round that a round of `size` workers keeps.
 std::set<int> StayingMembers(const Draft& draft, int size);

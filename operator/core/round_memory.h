@@ -38,9 +38,9 @@ enum class RoundPhase {
 // The notice that a worker's node goes away. Owned by spot.h and
 // notice_outcome.h.
 struct NoticeMemory {
-  int incarnation = 0;  // the incarnation on that node; 0: no notice
-  std::string source;   // what announced it and who takes the node, for people
-  bool node_stays = false;
+  int incarnation = 0;      // the incarnation on that node; 0: no notice
+  std::string source;       // what announced it and who takes the node, for people
+  bool node_stays = false;  // only the worker is to leave it
   // The time at which the node goes, and the latest one at which the worker leaves, on both clocks;
   // the status has the wall clock's.
   absl::Time deadline = absl::InfinitePast();
@@ -276,6 +276,18 @@ struct RoundMemory {
 inline const WorkerMemory* FindWorkerMemory(const RoundMemory& memory, int index) {
   const auto found = memory.workers.find(index);
   return found == memory.workers.end() ? nullptr : &found->second;
+}
+
+// Returns true if the worker is left out of the next round by failurePolicy Shrink.
+inline bool IsShrunk(const RoundMemory& memory, int index) {
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return worker != nullptr && worker->shrunk;
+}
+
+// Returns true if the worker missed a phase's deadline and is to be replaced.
+inline bool NeedsReplacement(const RoundMemory& memory, int index) {
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return worker != nullptr && worker->needs_replacement;
 }
 
 // Returns true if the worker leaves its node: spot.h.

@@ -25,9 +25,9 @@ bool IsNewSpare(const Draft& draft, const AgentView& agent) {
 
 bool CanTakeSeat(const Draft& draft, const Worker& worker) {
   if (worker.ended || worker.presence != Presence::kPresent || worker.agent->loading) return false;
-  if (IsToLeave(draft.plan.memory, worker.index, worker.incarnation)) return false;
-  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
-  return known == nullptr || (!known->shrunk && !known->needs_replacement);
+  const RoundMemory& memory = draft.plan.memory;
+  return !IsToLeave(memory, worker.index, worker.incarnation) && !IsShrunk(memory, worker.index) &&
+         !NeedsReplacement(memory, worker.index);
 }
 
 int ReadySpares(const Draft& draft) {

@@ -1,19 +1,15 @@
-// Tests jobs with spares: how they are got, how they take the ranks of lost workers, and that they
-// hold nobody up while they wait.
+// Tests how spares take the ranks of lost workers, and that they hold nobody up while they wait.
 #include "operator/core/spares.h"
 
-#include <algorithm>
 #include <numeric>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"
-#include "operator/core/testing/test_world.h"
+#include "operator/core/testing/spares_fixture.h"
 
 namespace muster::control {
 namespace {
@@ -21,105 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class SparesTest : public testing::Test {
- protected:
-  explicit SparesTest(int spares = 1) : world_(3) {
-    world_.view.spec.mutable_workers()->clear_min();
-    world_.view.spec.mutable_workers()->set_spares(spares);
-    for (int index = 0; index < 3; ++index) Start(index);
-    world_.Decide();
-    Join();
-    Grant(3 + spares);
-    for (int index = 3; index < 3 + spares; ++index) Start(index);
-    world_.Decide();
-  }
-
-  void Grant(int workers) {
-    world_.Advance(absl::Seconds(5));
-    world_.view.placement.order =
-        QueueOrder{workers, "FreeCapacity", "may have more", world_.view.wall};
-    world_.Decide();
-    world_.Decide();
-  }
-  void Start(int index) {
-    std::erase_if(world_.view.pods, [&](const PodView& pod) { return pod.index == index; });
-    std::erase_if(world_.view.agents, [&](const AgentView& agent) { return agent.index == index; });
-    world_.AddPod(index);
-    world_.AddAgent(index);
-  }
-  PodView& Pod(int index) {
-    return *std::find_if(world_.view.pods.begin(), world_.view.pods.end(),
-                         [&](const PodView& pod) { return pod.index == index; });
-  }
-  AgentView& Agent(int index) {
-    return *std::find_if(world_.view.agents.begin(), world_.view.agents.end(),
-                         [&](const AgentView& agent) { return agent.index == index; });
-  }
-  // The pod ends, and its agent with it.
-  void Lose(int index) {
-    Pod(index).phase = PodPhase::kFailed;
-    Pod(index).exit_code = 137;
-    std::erase_if(world_.view.agents, [&](const AgentView& agent) { return agent.index == index; });
-  }
-  // Lets the members of the round under way answer, until it is Active.
-  void Join() {
-    for (AgentView* agent : Members()) {
-      agent->seen = world_.memory.id;
-      agent->ready = ReadyReport{world_.memory.id, std::vector<v1alpha1::RankReady>(1)};
-    }
-    world_.Decide();
-    for (AgentView* agent : Members()) {
-      agent->joined = Joined(world_.memory);
-      agent->active = world_.memory.id;
-    }
-    world_.Decide();
-    ASSERT_EQ(world_.memory.phase, RoundPhase::kActive);
-  }
-  std::vector<AgentView*> Members() {
-    std::vector<AgentView*> members;
-    for (const v1alpha1::Member& member : world_.memory.members) {
-      AgentView& agent = Agent(member.worker().index());
-      agent.first_rank = member.first_rank();
-      members.push_back(&agent);
-    }
-    return members;
-  }
-  // Trains on for a while, so that the next failure is a new one.
-  void MakeProgress(int64_t step) {
-    world_.view.progress.latest.emplace().mutable_version()->set_step(step);
-    world_.Advance(absl::Seconds(60));
-    world_.Decide();
-  }
-  // The indices of the round's members in the order of their ranks.
-  std::string Ranks() const {
-    std::string text;
-    for (const v1alpha1::Member& member : world_.memory.members) {
-      absl::StrAppend(&text, text.empty() ? "" : " ", member.worker().index());
-    }
-    return text;
-  }
-  bool Trains() const { return world_.memory.phase == RoundPhase::kActive; }
-  const v1alpha1::TrainingJobStatus& Status() const { return world_.view.status; }
-
-  TestWorld world_;
-};
-
-class TwoSparesTest : public SparesTest {
- protected:
-  TwoSparesTest() : SparesTest(2) {}
-};
-
-TEST_F(SparesTest, TheJobAsksItsQueueForSparesAndTrainsWithoutThem) {
-  TestWorld world(3);
-  world.view.spec.mutable_workers()->set_spares(2);
-  world.MakeActive();
-  EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
-  EXPECT_EQ(world.view.status.elastic().least(), 4);
-  EXPECT_EQ(world.view.status.elastic().wanted(), 5);
-  EXPECT_EQ(world.view.status.workers().desired(), 3);
-  EXPECT_THAT(world.view.status.incarnations(), SizeIs(3));
-}
 
 TEST_F(SparesTest, ASpareWaitsAndCountsAsNoWorkerThatTrains) {
   EXPECT_TRUE(Trains());
@@ -347,44 +244,6 @@ TEST_F(SparesTest, AWorkerWhoseNodeGoesAwayIsSwappedWithoutAReplacement) {
   EXPECT_EQ(Status().incarnations(1), 2);
 }
 
-TEST_F(SparesTest, FewerSparesInTheSpecDeleteTheLastPods) {
-  world_.view.spec.mutable_workers()->set_spares(0);
-  const Plan plan = world_.Decide();
-  ASSERT_THAT(plan.deletes, SizeIs(1));
-  EXPECT_EQ(plan.deletes[0].name, "job-3-1");
-  EXPECT_TRUE(Trains());
-  EXPECT_FALSE(Status().has_elastic());
-  EXPECT_FALSE(Status().workers().has_spares());
-}
-
-TEST_F(SparesTest, MoreSparesInTheSpecAreAskedFor) {
-  world_.view.spec.mutable_workers()->set_spares(3);
-  world_.Decide();
-  EXPECT_EQ(Status().elastic().least(), 5);
-  EXPECT_EQ(Status().elastic().wanted(), 6);
-  Grant(6);
-  EXPECT_THAT(Status().incarnations(), SizeIs(6));
-}
-
-TEST_F(SparesTest, ASpareThatIsTakenAwayLeavesItsSeatToTheReplacement) {
-  Lose(1);
-  world_.Advance(absl::Seconds(2));
-  world_.Decide();
-  Join();
-  Start(1);
-  MakeProgress(9);
-  world_.view.placement.order =
-      QueueOrder{3, "Yielded", "shrinks for another", world_.view.wall + absl::Seconds(1)};
-  world_.Advance(absl::Seconds(5));
-  world_.Decide();
-  EXPECT_EQ(Ranks(), "0 1 2");
-  EXPECT_EQ(world_.memory.broken_sentence, "the job shrinks for another");
-  Join();
-  const Plan plan = world_.Decide();
-  ASSERT_THAT(plan.deletes, SizeIs(1));
-  EXPECT_EQ(plan.deletes[0].name, "job-3-1");
-}
-
 TEST_F(SparesTest, AJobScaledDownWithASpareInALowSeatKeepsTheOrderOfTheOthers) {
   Lose(1);
   world_.Advance(absl::Seconds(2));
@@ -400,33 +259,6 @@ TEST_F(SparesTest, AJobScaledDownWithASpareInALowSeatKeepsTheOrderOfTheOthers) {
   Join();
   EXPECT_THAT(world_.Decide().deletes, SizeIs(1));
   EXPECT_EQ(Status().workers().spares(), 1);
-}
-
-TEST_F(SparesTest, AJobThatHasLostAllItsNodesStartsWithoutItsSpares) {
-  for (int index = 0; index < 4; ++index) Lose(index);
-  world_.Decide();
-  EXPECT_FALSE(Status().elastic().has_workers());
-  EXPECT_EQ(Status().elastic().wanted(), 4);
-}
-
-TEST_F(SparesTest, SparesThatCannotTakeEachSeatAreRefused) {
-  const auto refused = [](const auto& change) {
-    TestWorld world(3);
-    world.view.spec.mutable_workers()->set_spares(1);
-    change(world.view.spec);
-    world.Decide();
-    EXPECT_EQ(world.Condition(ConditionType::kAdmitted), "False/InvalidSpec");
-    const auto* admitted = FindCondition(world.view.status, ConditionType::kAdmitted);
-    return admitted == nullptr ? "" : admitted->message();
-  };
-  EXPECT_THAT(refused([](auto& spec) { spec.mutable_elastic()->set_policy("Grow"); }),
-              HasSubstr("elastic.policy is Grow"));
-  EXPECT_THAT(refused([](auto& spec) { spec.set_success_policy("Leader"); }),
-              HasSubstr("successPolicy Leader"));
-  EXPECT_THAT(refused([](auto& spec) { spec.mutable_workers()->set_count(5000); }),
-              HasSubstr("are 5001; at most 5000"));
-  EXPECT_THAT(refused([](auto& spec) { spec.mutable_topology()->add_slices()->set_workers(3); }),
-              HasSubstr("1 is no multiple of topology.slices[0].workers, 3"));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/process.h"
+#include "base/random_name.h"
 #include "base/status_macros.h"
 #include "cli/local_jobs.h"
 #include "operator/kube/memory/memory_api.h"
@@ -69,9 +69,7 @@ absl::StatusOr<std::string> SetCheckpointsAside(Files& files, const std::string&
   for (const DirectoryEntry& entry : *entries) {
     if (entry.kind != FileKind::kDirectory || !absl::StartsWith(entry.name, "step-")) continue;
     if (aside.empty()) {
-      std::random_device random;
-      const uint64_t id = (uint64_t{random()} << 32) | random();
-      aside = JoinPath(directory, AbandonedName(ToHex(id)));
+      aside = JoinPath(directory, AbandonedName(RandomName()));
       MUSTER_RETURN_IF_ERROR(files.MakeDirectories(aside));
     }
     MUSTER_RETURN_IF_ERROR(

@@ -3,9 +3,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/percent_encoding.h"
+#include "base/sha256.h"
 
 namespace muster {
 namespace {
@@ -52,36 +53,15 @@ std::string AmzDate(absl::Time time) {
   return absl::FormatTime("%Y%m%dT%H%M%SZ", time, absl::UTCTimeZone());
 }
 
-std::string EncodeUri(std::string_view text, bool keep_slashes) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain || (c == '/' && keep_slashes)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return out;
-}
-
 std::string CanonicalQuery(const std::map<std::string, std::string>& query) {
   std::string out;
   for (const auto& [name, value] : query) {
-    absl::StrAppend(&out, out.empty() ? "" : "&", EncodeUri(name, false), "=",
-                    EncodeUri(value, false));
+    absl::StrAppend(&out, out.empty() ? "" : "&", PercentEncode(name), "=", PercentEncode(value));
   }
   return out;
 }
 
-std::string Sha256Hex(std::string_view bytes) {
-  unsigned char out[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), out, &size, EVP_sha256(), nullptr);
-  return Hex({reinterpret_cast<const char*>(out), size});
-}
+std::string Sha256Hex(std::string_view bytes) { return Hex(Sha256(bytes)); }
 
 std::string AuthorizationHeader(const RequestToSign& request, const S3Credentials& credentials,
                                 std::string_view region, absl::Time time) {

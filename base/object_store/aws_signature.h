@@ -19,7 +19,7 @@ struct S3Credentials {
 
 struct RequestToSign {
   std::string method;
-  std::string path;                          // encoded by EncodeUri
+  std::string path;                          // encoded by PercentEncode, but for slashes
   std::map<std::string, std::string> query;  // not encoded
   // The signed ones, names in lower case; the host and every x-amz-… header must be among them.
   std::map<std::string, std::string> headers;
@@ -37,9 +37,6 @@ std::string AmzDate(absl::Time time);
 
 // Returns the query as it is signed and sent: sorted and encoded.
 std::string CanonicalQuery(const std::map<std::string, std::string>& query);
-
-// Percent-encodes all bytes but letters, digits, '-', '.', '_' and '~', and '/' if it is to stay.
-std::string EncodeUri(std::string_view text, bool keep_slashes);
 
 std::string Sha256Hex(std::string_view bytes);
 

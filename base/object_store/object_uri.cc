@@ -74,4 +74,8 @@ absl::StatusOr<ObjectUri> ParseObjectUri(std::string_view uri) {
   return parsed;
 }
 
+std::string ToText(const ObjectUri& uri) {
+  return absl::StrCat(std::string(kScheme), uri.bucket, uri.key.empty() ? "" : "/", uri.key);
+}
+
 }  // namespace muster

@@ -22,6 +22,9 @@ inline bool IsObjectUri(std::string_view uri) { return uri.starts_with("s3://");
 // "." or "..", no control character and at most 1024 bytes, which is the most that a store takes.
 absl::StatusOr<ObjectUri> ParseObjectUri(std::string_view uri);
 
+// Returns s3://bucket/key, or s3://bucket without a key.
+std::string ToText(const ObjectUri& uri);
+
 }  // namespace muster
 
 #endif  // MUSTER_BASE_OBJECT_STORE_OBJECT_URI_H_

@@ -8,7 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/backoff.h"
-#include "base/hash.h"
+#include "base/object_store/object_uri.h"
+#include "base/percent_encoding.h"
+#include "base/random_name.h"
 #include "base/status_macros.h"
 
 namespace muster {
@@ -66,11 +68,7 @@ struct S3Client::Request {
   size_t most_bytes = kMostDocument;
 };
 
-std::string NewWriterName() {
-  std::random_device random;
-  const auto number = [&random] { return (uint64_t{random()} << 32) | random(); };
-  return absl::StrCat(ToHex(number()), ToHex(number()));
-}
+std::string NewWriterName() { return RandomName() + RandomName(); }
 
 S3Client::S3Client(S3Options options, std::unique_ptr<HttpTransport> transport, const Clock& clock,
                    Sleep sleep)
@@ -83,7 +81,7 @@ HttpRequest S3Client::Sign(const Request& request) const {
   const Address address = AddressOf(options_, request.bucket);
   const absl::Time now = clock_.Wall();
   RequestToSign sign{.method = request.method, .query = request.query, .headers = request.headers};
-  sign.path = EncodeUri(absl::StrCat(address.path, "/", request.key), true);
+  sign.path = PercentEncode(absl::StrCat(address.path, "/", request.key), "/");
   sign.body_sha256 = Sha256Hex(request.body);
   sign.headers["host"] = HostHeader(address);
   sign.headers["x-amz-date"] = AmzDate(now);
@@ -128,8 +126,7 @@ absl::Status S3Client::Send(const Request& request, Reply& reply) {
       continue;
     }
     const Address address = AddressOf(options_, request.bucket);
-    const std::string place =
-        absl::StrCat("s3://", request.bucket, request.key.empty() ? "" : "/", request.key);
+    const std::string place = ToText({request.bucket, request.key});
     const std::string after =
         retry ? absl::StrCat("; given up after ", tries, " tries in ",
                              absl::FormatDuration(absl::Trunc(spent, absl::Milliseconds(1))))
@@ -152,7 +149,7 @@ absl::StatusOr<S3Client::Object> S3Client::Head(const std::string& bucket, const
   object.etag = HeaderOf(answer, "etag");
   if (!absl::SimpleAtoi(HeaderOf(answer, "content-length"), &object.size)) {
     return absl::UnavailableError(
-        absl::StrCat("s3://", bucket, "/", key, ": the store did not say how long it is"));
+        absl::StrCat(ToText({bucket, key}), ": the store did not say how long it is"));
   }
   return object;
 }
@@ -166,11 +163,11 @@ absl::StatusOr<std::string> S3Client::Get(const std::string& bucket, const std::
   absl::StatusOr<HttpAnswer> answer = Ask(request);
   if (absl::IsAlreadyExists(answer.status())) {
     return absl::DataLossError(
-        absl::StrCat("s3://", bucket, "/", key, ": was replaced while it was read"));
+        absl::StrCat(ToText({bucket, key}), ": was replaced while it was read"));
   }
   MUSTER_RETURN_IF_ERROR(answer.status());
   if (answer->body.size() != size) {
-    return absl::UnavailableError(absl::StrCat("s3://", bucket, "/", key, ": the store sent ",
+    return absl::UnavailableError(absl::StrCat(ToText({bucket, key}), ": the store sent ",
                                                answer->body.size(), " bytes, not ", size));
   }
   return std::move(answer->body);
@@ -245,7 +242,7 @@ absl::StatusOr<std::string> S3Client::PutPart(const std::string& bucket, const s
   std::string etag = HeaderOf(answer, "etag");
   if (!etag.empty()) return etag;
   return absl::UnavailableError(
-      absl::StrCat("s3://", bucket, "/", key, ": the store took a part without an entity tag"));
+      absl::StrCat(ToText({bucket, key}), ": the store took a part without an entity tag"));
 }
 
 absl::Status S3Client::CompleteUpload(const std::string& bucket, const std::string& key,

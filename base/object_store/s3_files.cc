@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,8 +38,7 @@ class S3ReadableFile final : public ReadableFile {
   uint64_t size() const override { return file_->size; }
   absl::Status Read(uint64_t offset, char* into, size_t size) const override {
     if (offset > file_->size || size > file_->size - offset) {
-      return absl::OutOfRangeError(
-          absl::StrCat("s3://", at_.bucket, "/", at_.key, ": ends at byte ", file_->size));
+      return absl::OutOfRangeError(absl::StrCat(ToText(at_), ": ends at byte ", file_->size));
     }
     return cache_->Read(file_, offset, into, size);
   }
@@ -85,29 +85,23 @@ absl::StatusOr<bool> S3Files::HoldsAnything(const ObjectUri& at) {
   return !page.objects.empty();
 }
 
-// FailedPrecondition if it is a directory. The answer to HEAD has no text, so another question
-// gives the reason of an error, such as a missing bucket.
-absl::StatusOr<S3Client::Object> S3Files::Find(const std::string& path, const ObjectUri& at) {
+// Returns nothing for a directory. The answer to HEAD has no text, so another question gives the
+// reason of an error, such as a missing bucket.
+absl::StatusOr<std::optional<S3Client::Object>> S3Files::Find(const std::string& path,
+                                                              const ObjectUri& at) {
   absl::StatusOr<S3Client::Object> object = absl::NotFoundError("");
   if (!at.key.empty()) object = client_->Head(at.bucket, at.key);
-  if (object.ok()) return object;
+  if (object.ok()) return *object;
   MUSTER_ASSIGN_OR_RETURN(const bool is_directory, HoldsAnything(at));
-  if (!absl::IsNotFound(object.status())) return object;
-  if (is_directory || at.key.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": is a directory, not a file"));
-  }
+  if (!absl::IsNotFound(object.status())) return object.status();
+  if (is_directory || at.key.empty()) return std::nullopt;
   return absl::NotFoundError(absl::StrCat(path, ": does not exist"));
 }
 
 absl::StatusOr<FileInfo> S3Files::Stat(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
-  absl::StatusOr<S3Client::Object> object = absl::NotFoundError("");
-  if (!at.key.empty()) object = client_->Head(at.bucket, at.key);
-  if (object.ok()) return FileInfo{FileKind::kFile, object->size};
-  MUSTER_ASSIGN_OR_RETURN(const bool is_directory, HoldsAnything(at));
-  if (!absl::IsNotFound(object.status())) return object.status();
-  if (is_directory || at.key.empty()) return FileInfo{FileKind::kDirectory, 0};
-  return absl::NotFoundError(absl::StrCat(path, ": does not exist"));
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<S3Client::Object> object, Find(path, at));
+  return object ? FileInfo{FileKind::kFile, object->size} : FileInfo{FileKind::kDirectory, 0};
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> S3Files::List(const std::string& directory) {
@@ -136,8 +130,9 @@ absl::StatusOr<std::vector<DirectoryEntry>> S3Files::List(const std::string& dir
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> S3Files::Open(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
-  MUSTER_ASSIGN_OR_RETURN(const S3Client::Object object, Find(path, at));
-  return std::make_unique<S3ReadableFile>(client_, cache_, at, object);
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<S3Client::Object> object, Find(path, at));
+  if (object) return std::make_unique<S3ReadableFile>(client_, cache_, at, *object);
+  return absl::FailedPreconditionError(absl::StrCat(path, ": is a directory, not a file"));
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> S3Files::Map(const std::string& path) {

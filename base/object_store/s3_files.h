@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ class S3Files final : public Files {
 
  private:
   absl::StatusOr<bool> HoldsAnything(const ObjectUri& at);
-  absl::StatusOr<S3Client::Object> Find(const std::string& path, const ObjectUri& at);
+  absl::StatusOr<std::optional<S3Client::Object>> Find(const std::string& path,
+                                                       const ObjectUri& at);
   absl::Status EndUploads(const ObjectUri& at);
 
   // Shared with the files that are open.

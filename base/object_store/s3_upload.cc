@@ -48,13 +48,12 @@ absl::Status S3Upload::Close() {
 absl::Status S3Upload::SendPart() {
   if (etags_.size() == kMostParts) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("s3://", at_.bucket, "/", at_.key, ": the file is too long for one object"));
+        absl::StrCat(ToText(at_), ": the file is too long for one object"));
   }
   if (upload_.empty()) {
     // The store decides at the end; whoever is too late already need not send everything first.
     if (exclusive_ && client_->Head(at_.bucket, at_.key).ok()) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("s3://", at_.bucket, "/", at_.key, ": exists already"));
+      return absl::AlreadyExistsError(absl::StrCat(ToText(at_), ": exists already"));
     }
     MUSTER_ASSIGN_OR_RETURN(upload_, client_->BeginUpload(at_.bucket, at_.key, writer_));
   }

@@ -1,12 +1,11 @@
 #include "operator/web/review_gate.h"
 
-#include <openssl/sha.h>
-
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/token_reviewer.h"
 #include "operator/kube/api_error.h"
@@ -18,11 +17,7 @@ namespace {
 
 // Only digests are kept, not the tokens themselves.
 std::string DigestOf(const std::string& token, const std::string& question) {
-  const std::string text = absl::StrCat(token, "\n", question);
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return digest;
+  return Sha256(absl::StrCat(token, "\n", question));
 }
 
 absl::Status TooOften() {

@@ -1,15 +1,13 @@
 #include "trainer/checkpoint/claim.h"
 
-#include <cstdint>
-#include <random>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/hash.h"
 #include "base/json.h"
+#include "base/random_name.h"
 #include "base/status_macros.h"
 
 namespace muster::trainer {
@@ -27,9 +25,7 @@ constexpr char kProbe[] = ".probe-";
 
 // Returns a path that no listing takes for a checkpoint and no other process has.
 std::string HiddenName(const std::string& uri, const char* prefix) {
-  std::random_device random;
-  const uint64_t number = (uint64_t{random()} << 32) | random();
-  return JoinPath(uri, absl::StrCat(prefix, ToHex(number)));
+  return JoinPath(uri, absl::StrCat(prefix, RandomName()));
 }
 
 // Removes what processes that were killed have left. What a living one has there is of no use once

@@ -2,27 +2,13 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "base/percent_encoding.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
 
 namespace muster::kube {
 namespace {
-
-std::string Escape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_isalnum(byte) || c == '-' || c == '.' || c == '_' || c == '~') {
-      escaped += c;
-    } else {
-      escaped += absl::StrFormat("%%%02X", byte);
-    }
-  }
-  return escaped;
-}
 
 absl::Status CheckSegment(const std::string& field, const std::string& text) {
   if (!text.empty() && text != "." && text != ".." &&
@@ -40,7 +26,7 @@ std::string CollectionPath(const ResourceType& type, const std::string& name_spa
   std::string path = type.group.empty() ? absl::StrCat("/api/", std::string(type.version))
                                         : absl::StrCat("/apis/", type.ApiVersion());
   if (type.namespaced && !name_space.empty()) {
-    absl::StrAppend(&path, "/namespaces/", Escape(name_space));
+    absl::StrAppend(&path, "/namespaces/", PercentEncode(name_space));
   }
   absl::StrAppend(&path, "/", std::string(type.plural));
   return path;
@@ -54,7 +40,7 @@ absl::StatusOr<std::string> CreatePath(const ResourceType& type, const std::stri
 absl::StatusOr<std::string> ObjectPath(const ResourceType& type, const ObjectKey& key) {
   MUSTER_ASSIGN_OR_RETURN(const std::string collection, CreatePath(type, key.name_space));
   MUSTER_RETURN_IF_ERROR(CheckSegment("name", key.name));
-  return absl::StrCat(collection, "/", Escape(key.name));
+  return absl::StrCat(collection, "/", PercentEncode(key.name));
 }
 
 Query ListQuery(const ListOptions& options) {
@@ -85,7 +71,7 @@ std::string WithQuery(std::string_view path, const Query& query) {
   for (const auto& [name, value] : query) {
     if (value.empty()) continue;
     target += separator;
-    absl::StrAppend(&target, name, "=", Escape(value));
+    absl::StrAppend(&target, name, "=", PercentEncode(value));
     separator = '&';
   }
   return target;

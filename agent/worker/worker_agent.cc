@@ -137,6 +137,11 @@ absl::Status WorkerAgent::GiveGpu(const RankPlacement& at, Environment& env,
   return absl::OkStatus();
 }
 
+void WorkerAgent::AddHints(const RankPlacement& at, Environment& env) const {
+  AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), ReadInterfaceAddresses(),
+               options_.config.host, at.group_world_size, env);
+}
+
 absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlacement& at) const {
   RankSupervisor::Program program;
   program.rank = at.rank;
@@ -147,16 +152,12 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
   if (program.link) {
     env["MUSTER_LINK_FD"] = "3";
     MUSTER_RETURN_IF_ERROR(GiveGpu(at, env, program));
-    if (spec.workers().gpus() > 0) {
-      AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), ReadInterfaceAddresses(),
-                   options_.config.host, at.group_world_size, env);
-    }
+    if (spec.workers().gpus() > 0) AddHints(at, env);
     program.argv = {options_.trainer_path, "--link-fd=3"};
   } else {
     MUSTER_RETURN_IF_ERROR(AddCheckpointDirectory(spec, files_, env));
     MUSTER_ASSIGN_OR_RETURN(program.argv, ReadUserCommand(spec.template_().raw()));
-    AddNcclHints(ReadInfinibandPorts(SysfsTree("/sys")), ReadInterfaceAddresses(),
-                 options_.config.host, at.group_world_size, env);
+    AddHints(at, env);
     for (std::string& argument : program.argv) argument = ExpandVariables(argument, env);
   }
   program.env = ToVector(env);

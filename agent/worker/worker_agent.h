@@ -85,6 +85,7 @@ class WorkerAgent {
   void Do(const Redial& redial);
   void Do(const ExitAgent& exit);
 
+  void AddHints(const RankPlacement& at, Environment& env) const;
   absl::StatusOr<RankSupervisor::Program> ProgramOf(const RankPlacement& placement) const;
   absl::Status GiveGpu(const RankPlacement& placement, Environment& env,
                        RankSupervisor::Program& program) const;

@@ -52,23 +52,6 @@ TEST_P(FilesTest, AppendGoesOnAtTheEnd) {
   EXPECT_EQ(ReadFile(*files_, Path("log")).value(), "onetwo");
 }
 
-TEST_P(FilesTest, ALongFileHasTheBytesThatWereAppended) {
-  std::string expected;
-  auto file = files_->Create(Path("long"), CreateMode::kExclusive).value();
-  const auto append = [&](size_t size) {
-    std::string part(size, '\0');
-    for (size_t i = 0; i < size; ++i) part[i] = static_cast<char>((expected.size() + i) * 31 >> 3);
-    ASSERT_TRUE(file->Append(part).ok());
-    expected += part;
-  };
-  for (const size_t size : {100, (8 << 20) - 101, 2, 9'000'001, 0, 4096, 262'144}) append(size);
-  EXPECT_TRUE(file->Sync().ok());
-  EXPECT_TRUE(ReadFile(*files_, Path("long")).value() == expected);
-  for (const size_t size : {1, 5'000'000}) append(size);
-  EXPECT_TRUE(file->Close().ok());
-  EXPECT_TRUE(ReadFile(*files_, Path("long")).value() == expected);
-}
-
 TEST_P(FilesTest, ALongFileThatWasNotClosedHasItsBytes) {
   const std::string expected(13'000'001, 'x');
   for (const char* name : {"closed", "dropped"}) {

@@ -25,21 +25,6 @@ class NoticeTest : public testing::Test {
       : world_({.seed = 1, .replicas = replicas, .election = replicas > 1}) {
     world_.AddNode("node-1", 2);
   }
-  // Writes to the node what the operator writes for its agent's notice, or takes it back.
-  void Announce(const std::string& name, std::optional<absl::Duration> left) {
-    Json node = *world_.memory->Get(kube::kNodes, {"", name});
-    Json& labels = node["metadata"]["labels"];
-    if (!labels.is_object()) labels = Json::object();
-    for (const char* label : {kNoticeLabel, kNoticeWhoLabel, kNoticeDeadlineLabel}) {
-      labels.erase(label);
-    }
-    if (left) {
-      labels[kNoticeLabel] = "Reclaim";
-      labels[kNoticeWhoLabel] = "AWS";
-      labels[kNoticeDeadlineLabel] = absl::StrCat(absl::ToUnixSeconds(world_.clock.Wall() + *left));
-    }
-    ASSERT_TRUE(world_.memory->Update(kube::kNodes, node).ok());
-  }
   void Train() {
     job_ = world_.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 100000}}}}}});
     ASSERT_TRUE(world_.RunUntil([&] { return Training(); }, absl::Seconds(30)));
@@ -71,7 +56,7 @@ class NoticeLeaderTest : public NoticeTest {
 
 TEST_F(NoticeTest, AllWorkersLeaveByTheDeadlineAndTheJobGoesOnElsewhere) {
   Train();
-  Announce("node-1", absl::Seconds(100));
+  world_.SetNotice("node-1", absl::Seconds(100));
   world_.AddNode("node-2", 2);
   const absl::Time noticed = world_.clock.Monotonic();
   ASSERT_TRUE(world_.RunUntil([&] { return Moved(); }, absl::Seconds(100)));
@@ -88,11 +73,11 @@ TEST_F(NoticeTest, AllWorkersLeaveByTheDeadlineAndTheJobGoesOnElsewhere) {
 TEST_F(NoticeTest, ANoticeThatIsTakenBackMovesNobody) {
   world_.fleet->SetSaveTime(absl::Minutes(10));
   Train();
-  Announce("node-1", absl::Seconds(100));
+  world_.SetNotice("node-1", absl::Seconds(100));
   world_.AddNode("node-2", 2);
   world_.RunFor(absl::Seconds(10));
   EXPECT_EQ(Status().workers().leaving_size(), 2);
-  Announce("node-1", std::nullopt);
+  world_.SetNotice("node-1", std::nullopt);
   world_.RunFor(absl::Minutes(5));
   EXPECT_TRUE(Moved(1));
   EXPECT_EQ(Outcome(), "Withdrawn");
@@ -102,11 +87,11 @@ TEST_F(NoticeTest, ANoticeThatIsTakenBackMovesNobody) {
 
 TEST_F(NoticeTest, ASecondNoticeAfterOneThatWasTakenBackCounts) {
   Train();
-  Announce("node-1", absl::Seconds(100));
+  world_.SetNotice("node-1", absl::Seconds(100));
   world_.RunFor(absl::Seconds(10));
-  Announce("node-1", std::nullopt);
+  world_.SetNotice("node-1", std::nullopt);
   world_.RunFor(absl::Minutes(1));
-  Announce("node-1", absl::Seconds(60));
+  world_.SetNotice("node-1", absl::Seconds(60));
   world_.AddNode("node-2", 2);
   ASSERT_TRUE(world_.RunUntil([&] { return Moved(); }, absl::Seconds(60)));
   EXPECT_EQ(Outcome(), "Kept");
@@ -116,8 +101,8 @@ TEST_F(NoticeTest, ASecondNoticeAfterOneThatWasTakenBackCounts) {
 TEST_F(NoticeTest, WithAllNodesAnnouncedTheJobWaitsForAnother) {
   world_.AddNode("node-2", 2);
   Train();
-  Announce("node-1", absl::Seconds(60));
-  Announce("node-2", absl::Seconds(60));
+  world_.SetNotice("node-1", absl::Seconds(60));
+  world_.SetNotice("node-2", absl::Seconds(60));
   world_.RunFor(absl::Minutes(2));
   EXPECT_FALSE(Training());
   world_.AddNode("node-3", 2);
@@ -127,7 +112,7 @@ TEST_F(NoticeTest, WithAllNodesAnnouncedTheJobWaitsForAnother) {
 
 TEST_F(NoticeTest, ALateNoticeIsSaidToBeLate) {
   Train();
-  Announce("node-1", -absl::Seconds(30));
+  world_.SetNotice("node-1", -absl::Seconds(30));
   world_.AddNode("node-2", 2);
   ASSERT_TRUE(world_.RunUntil([&] { return Moved(); }, absl::Minutes(1)));
   EXPECT_EQ(Outcome(), "Missed");
@@ -138,7 +123,7 @@ TEST_F(NoticeTest, ALateNoticeIsSaidToBeLate) {
 TEST_F(NoticeLeaderTest, ANewLeaderKeepsTheDeadlineOfTheNotice) {
   world_.fleet->SetSaveTime(absl::Minutes(10));
   Train();
-  Announce("node-1", absl::Seconds(100));
+  world_.SetNotice("node-1", absl::Seconds(100));
   world_.AddNode("node-2", 2);
   world_.RunFor(absl::Seconds(5));
   ASSERT_EQ(Status().workers().leaving_size(), 2);

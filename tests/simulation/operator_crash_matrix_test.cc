@@ -101,11 +101,7 @@ class Story {
   }
   void Announce(const std::string& node, absl::Duration left) {
     noticed_ = node;
-    Json object = world_.memory->Get(kube::kNodes, {"", node}).value();
-    kube::SetLabel(object, kNoticeLabel, "Reclaim");
-    kube::SetLabel(object, kNoticeDeadlineLabel,
-                   absl::StrCat(absl::ToUnixSeconds(world_.clock.Wall() + left)));
-    world_.memory->Update(kube::kNodes, object).value();
+    world_.SetNotice(node, left);
   }
   bool HasLeftNoticedNode() {
     for (const Json& pod : world_.Pods()) {

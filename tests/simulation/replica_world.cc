@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/core/conditions.h"
+#include "operator/core/view.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
@@ -34,6 +35,22 @@ void ReplicaWorld::AddNode(const std::string& name, int pods) {
       {"allocatable", {{"cpu", "640"}, {"memory", "640Gi"}, {"pods", absl::StrCat(pods)}}},
       {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
   memory->UpdateStatus(kube::kNodes, node).value();
+}
+
+void ReplicaWorld::SetNotice(const std::string& node, std::optional<absl::Duration> left) {
+  absl::StatusOr<Json> object = memory->Get(kube::kNodes, {"", node});
+  if (!object.ok()) return;
+  Json& labels = (*object)["metadata"]["labels"];
+  if (!labels.is_object()) labels = Json::object();
+  for (const char* label : {kNoticeLabel, kNoticeWhoLabel, kNoticeDeadlineLabel}) {
+    labels.erase(label);
+  }
+  if (left) {
+    labels[kNoticeLabel] = "Reclaim";
+    labels[kNoticeWhoLabel] = "AWS";
+    labels[kNoticeDeadlineLabel] = absl::StrCat(absl::ToUnixSeconds(clock.Wall() + *left));
+  }
+  memory->Update(kube::kNodes, *object).value();
 }
 
 TrainingJob ReplicaWorld::CreateJob(const std::string& name, const Json& spec) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -81,6 +82,9 @@ class ReplicaWorld final : public Coordinators {
   explicit ReplicaWorld(Options options);
 
   void AddNode(const std::string& name, int pods);
+  // Writes to the node what the operator writes for its agent's notice that it goes in `left`;
+  // takes that back without `left`. Does nothing if the node is gone.
+  void SetNotice(const std::string& node, std::optional<absl::Duration> left);
   // `spec` is merged over a small valid one.
   TrainingJob CreateJob(const std::string& name, const Json& spec = Json::object());
 

@@ -148,7 +148,7 @@ TEST_F(TrainerCopiesTest, SlicesOfAnotherLayoutAreMovedToTheRanksThatNeedThem) {
   ExpectUndisturbedWeights(ranks);
 }
 
-// Which steps are copied depends on measured times, but every rank copies the same ones.
+// The steps that are copied depend on measured times, but they are the same on every rank.
 TEST_F(TrainerCopiesTest, RanksThatChooseTheIntervalCopyTheSameSteps) {
   settings_.copy_every_steps = 0;
   TrainAndKill(2, 2, 30);

@@ -38,19 +38,6 @@ void ChaosWorld::SetReady(const std::string& node, const std::string& status) {
   });
 }
 
-void ChaosWorld::SetNotice(const std::string& node, std::optional<absl::Duration> left) {
-  EditNode(node, [&](Json& object) {
-    Json& labels = object["metadata"]["labels"];
-    for (const char* label : {kNoticeLabel, kNoticeWhoLabel, kNoticeDeadlineLabel}) {
-      labels.erase(label);
-    }
-    if (!left) return;
-    labels[kNoticeLabel] = "Reclaim";
-    labels[kNoticeWhoLabel] = "AWS";
-    labels[kNoticeDeadlineLabel] = absl::StrCat(absl::ToUnixSeconds(world.clock.Wall() + *left));
-  });
-}
-
 void ChaosWorld::EvictPods(const std::string& node, bool force) {
   for (const Json& pod : world.Pods()) {
     if (kube::StringAt(pod, {"spec", "nodeName"}) != node) continue;

@@ -69,7 +69,6 @@ class ChaosWorld {
   // Removes the node's pods as the node controllers do: `force` if its kubelet does not answer.
   void EvictPods(const std::string& node, bool force);
   void SetReady(const std::string& node, const std::string& status);
-  void SetNotice(const std::string& node, std::optional<absl::Duration> left);
 
   // Fails an API call, or kills its process at it, once.
   void StrikeNextWrite(int nth, bool before, std::function<void(ReplicaWorld::Host&)> what);

@@ -132,7 +132,7 @@ bool NoticeComesTrue(ChaosWorld& chaos) {
   if (node == nullptr) return false;
   node->there = false;
   const absl::Duration left = chaos.Seconds(10, 60);
-  chaos.SetNotice(node->name, left);
+  chaos.world.SetNotice(node->name, left);
   TakeBack(chaos, node->name, left);
   return true;
 }
@@ -142,9 +142,9 @@ bool NoticeNeverComesTrue(ChaosWorld& chaos) {
   if (node == nullptr) return false;
   node->there = false;
   const std::string name = node->name;
-  chaos.SetNotice(name, chaos.Seconds(5, 60));
+  chaos.world.SetNotice(name, chaos.Seconds(5, 60));
   chaos.Later(chaos.Seconds(2, 80), [&chaos, name] {
-    chaos.SetNotice(name, std::nullopt);
+    chaos.world.SetNotice(name, std::nullopt);
     Return(chaos, name);
   });
   return true;
@@ -155,10 +155,10 @@ bool NoticeTwice(ChaosWorld& chaos) {
   if (node == nullptr) return false;
   node->there = false;
   const std::string name = node->name;
-  chaos.SetNotice(name, absl::Seconds(30));
-  chaos.Later(chaos.Seconds(2, 12), [&chaos, name] { chaos.SetNotice(name, std::nullopt); });
+  chaos.world.SetNotice(name, absl::Seconds(30));
+  chaos.Later(chaos.Seconds(2, 12), [&chaos, name] { chaos.world.SetNotice(name, std::nullopt); });
   const absl::Duration left = chaos.Seconds(10, 60);
-  chaos.Later(absl::Seconds(15), [&chaos, name, left] { chaos.SetNotice(name, left); });
+  chaos.Later(absl::Seconds(15), [&chaos, name, left] { chaos.world.SetNotice(name, left); });
   TakeBack(chaos, name, absl::Seconds(15) + left);
   return true;
 }
@@ -167,7 +167,7 @@ bool NoticeLate(ChaosWorld& chaos) {
   Node* node = chaos.AnyNode(/*spot_only=*/true);
   if (node == nullptr) return false;
   node->there = false;
-  chaos.SetNotice(node->name, -chaos.Seconds(1, 30));
+  chaos.world.SetNotice(node->name, -chaos.Seconds(1, 30));
   TakeBack(chaos, node->name, absl::Seconds(1));
   return true;
 }
@@ -181,7 +181,7 @@ bool NoticeForAll(ChaosWorld& chaos) {
     names.push_back(node.name);
   }
   for (const std::string& name : names) {
-    chaos.SetNotice(name, left);
+    chaos.world.SetNotice(name, left);
     TakeBack(chaos, name, left);
   }
   return !names.empty();

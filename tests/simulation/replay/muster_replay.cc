@@ -27,14 +27,7 @@ class Machines {
     world_.AddNode(name, 1);
     names_[slot] = name;
   }
-  void Announce(int slot, absl::Duration left) {
-    Json node = world_.memory->Get(kube::kNodes, {"", names_.at(slot)}).value();
-    kube::SetLabel(node, kNoticeLabel, "Reclaim");
-    kube::SetLabel(node, kNoticeWhoLabel, "AWS");
-    kube::SetLabel(node, kNoticeDeadlineLabel,
-                   absl::StrCat(absl::ToUnixSeconds(world_.clock.Wall() + left)));
-    world_.memory->Update(kube::kNodes, node).value();
-  }
+  void Announce(int slot, absl::Duration left) { world_.SetNotice(names_.at(slot), left); }
   // Returns the name of its node, which is still there.
   std::string Take(int slot) {
     world_.fleet->LoseNode(names_.at(slot));

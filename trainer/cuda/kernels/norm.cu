@@ -1,16 +1,203 @@
 #include "trainer/cuda/kernels/norm.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "trainer/cuda/kernels/elements.h"
 #include "trainer/cuda/kernels/kernel.h"
 
 namespace muster::trainer::cuda {
 namespace {
 
-// The rows whose share in the gradients of gain and bias one thread adds: row s, s + kStripes, ...
-constexpr int kStripes = 64;
+// The most blocks whose shares in the gradients of gain and bias are added: a number of its own, so
+// that the order of additions depends on no card, and three for each multiprocessor of an H100.
+constexpr int64_t kMostShares = 396;
 constexpr int kRowThreads = 256;
 
-// One block per row. The row is read from memory once, and from the cache after that.
+// A team of threads keeps a row in its registers: each thread has so many packs of it.
+constexpr int kPacks = 8;
+template <int kTeam>
+constexpr int kWidest = kTeam * kPacks * kPack;
+
+template <int kTeam>
+struct Team {
+  static constexpr int kThreads = kTeam < 128 ? 128 : kTeam;
+  static constexpr int kTeams = kThreads / kTeam;  // of a block
+
+  // Calls body(p, i) for each pack p of this thread, whose elements begin at i.
+  template <typename Body>
+  static MUSTER_DEVICE void ForEachPack(const Thread& thread, int64_t width, const Body& body) {
+    const int lane = thread.index() % kTeam;
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const int i = (p * kTeam + lane) * kPack;
+      if (i < width) body(p, i);
+    }
+  }
+
+  // As BlockSum, over the threads of a team.
+  static MUSTER_DEVICE float Sum(const Thread& thread, float value,
+                                 float (&scratch)[kThreads / kWarp]) {
+    if constexpr (kTeam > kWarp) {
+      return BlockSum<kThreads>(thread, value, scratch);
+    } else {
+      for (int mask = kWarp / 2; mask > 0; mask /= 2) value += thread.ShuffleXor(value, mask);
+      return value;
+    }
+  }
+};
+
+// A team for each row, which is read from memory once.
+template <typename X, typename Y, int kTeam>
+struct TeamForward {
+  using T = Team<kTeam>;
+  static constexpr int kThreads = T::kThreads;
+  struct Shared {
+    float sums[kThreads / kWarp];
+    float squares[kThreads / kWarp];
+  };
+
+  NormForward norm;
+
+  MUSTER_DEVICE void operator()(const Thread& thread, Shared& shared) const {
+    const int64_t row = thread.block() * T::kTeams + thread.index() / kTeam;
+    if (row >= norm.rows) return;
+    const auto width = static_cast<float>(norm.width);
+    float v[kPacks][kPack] = {};
+    const float total = LoadSum(thread, row * norm.width, v);
+    const float mean = norm.centered ? T::Sum(thread, total, shared.sums) / width : 0.0f;
+    float squares = 0;
+    T::ForEachPack(thread, norm.width, [&](int p, int) {
+      for (int k = 0; k < kPack; ++k) squares += (v[p][k] - mean) * (v[p][k] - mean);
+    });
+    const float square = T::Sum(thread, squares, shared.squares) / width;
+    const float scale = 1.0f / sqrtf(square + norm.epsilon);
+    if (thread.index() % kTeam == 0) {
+      if (norm.centered) norm.mean[row] = mean;
+      norm.scale[row] = scale;
+    }
+    Y* const y = static_cast<Y*>(norm.y) + row * norm.width;
+    T::ForEachPack(thread, norm.width, [&](int p, int i) {
+      float gain[kPack], bias[kPack] = {};
+      Load(norm.gain + i, gain);
+      if (norm.bias) Load(norm.bias + i, bias);
+      for (int k = 0; k < kPack; ++k) v[p][k] = (v[p][k] - mean) * scale * gain[k] + bias[k];
+      Store(v[p], y + i);
+    });
+  }
+
+  // Loads this thread's packs of x + branch, writes them if there is a branch, and returns their
+  // sum.
+  MUSTER_DEVICE float LoadSum(const Thread& thread, int64_t begin,
+                              float (&v)[kPacks][kPack]) const {
+    float total = 0;
+    T::ForEachPack(thread, norm.width, [&](int p, int i) {
+      Load(static_cast<const X*>(norm.x) + begin + i, v[p]);
+      if (norm.branch) {
+        float b[kPack];
+        Load(static_cast<const Y*>(norm.branch) + begin + i, b);
+        for (int k = 0; k < kPack; ++k) v[p][k] = ToFloat(FromFloat<X>(v[p][k] + b[k]));
+        Store(v[p], static_cast<X*>(norm.sum) + begin + i);
+      }
+      for (int k = 0; k < kPack; ++k) total += v[p][k];
+    });
+    return total;
+  }
+};
+
+// With h = (x - mean) * scale and g = d_y * gain, the gradient of x is
+// scale * (g - mean(g) - h * mean(g * h)); without the mean of g if the norm is not centered. A
+// team goes through many rows, and adds their shares in the gradients of gain and bias on the way.
+template <typename X, typename Y, int kTeam>
+struct TeamBackward {
+  using T = Team<kTeam>;
+  static constexpr int kThreads = T::kThreads;
+  using Packs = float[kPacks][kPack];
+  struct Shared {
+    float g[kThreads / kWarp];
+    float gh[kThreads / kWarp];
+    float gain[T::kTeams > 1 ? kWidest<kTeam> : 1];
+    float bias[T::kTeams > 1 ? kWidest<kTeam> : 1];
+  };
+
+  NormBackward norm;
+
+  MUSTER_DEVICE void operator()(const Thread& thread, Shared& shared) const {
+    Packs gain = {}, bias = {};
+    const int team = thread.index() / kTeam;
+    for (int64_t row = thread.block() * T::kTeams + team; row < norm.rows;
+         row += thread.blocks() * T::kTeams) {
+      AddRow(thread, row, shared, gain, bias);
+    }
+    float* const to_gain = norm.workspace + thread.block() * norm.width;
+    float* const to_bias = to_gain + thread.blocks() * norm.width;
+    if constexpr (T::kTeams == 1) {
+      T::ForEachPack(thread, norm.width, [&](int p, int i) {
+        Store(gain[p], to_gain + i);
+        Store(bias[p], to_bias + i);
+      });
+    } else {
+      AddTeams(thread, gain, shared.gain);
+      AddTeams(thread, bias, shared.bias);
+      for (int i = thread.index(); i < norm.width; i += kThreads) {
+        to_gain[i] = shared.gain[i];
+        to_bias[i] = shared.bias[i];
+      }
+    }
+  }
+
+  MUSTER_DEVICE void AddRow(const Thread& thread, int64_t row, Shared& shared, Packs& d_gain,
+                            Packs& d_bias) const {
+    const int64_t begin = row * norm.width;
+    const auto width = static_cast<float>(norm.width);
+    const float scale = norm.scale[row];
+    const float mean = norm.centered ? norm.mean[row] : 0.0f;
+    Packs h, g;
+    float g_sum = 0, gh_sum = 0;
+    T::ForEachPack(thread, norm.width, [&](int p, int i) {
+      float gain[kPack];
+      Load(static_cast<const X*>(norm.x) + begin + i, h[p]);
+      Load(static_cast<const Y*>(norm.d_y) + begin + i, g[p]);
+      Load(norm.gain + i, gain);
+      for (int k = 0; k < kPack; ++k) {
+        h[p][k] = (h[p][k] - mean) * scale;
+        d_gain[p][k] += g[p][k] * h[p][k];
+        d_bias[p][k] += g[p][k];
+        g[p][k] *= gain[k];
+        g_sum += g[p][k];
+        gh_sum += g[p][k] * h[p][k];
+      }
+    });
+    const float g_all = T::Sum(thread, g_sum, shared.g);
+    const float gh_mean = T::Sum(thread, gh_sum, shared.gh) / width;
+    const float g_mean = norm.centered ? g_all / width : 0.0f;
+    T::ForEachPack(thread, norm.width, [&](int p, int i) {
+      float more[kPack] = {};
+      if (norm.d_sum) Load(static_cast<const X*>(norm.d_sum) + begin + i, more);
+      for (int k = 0; k < kPack; ++k) {
+        g[p][k] = scale * (g[p][k] - g_mean - h[p][k] * gh_mean) + more[k];
+      }
+      Store(g[p], static_cast<X*>(norm.d_x) + begin + i);
+      if (norm.d_branch) Store(g[p], static_cast<Y*>(norm.d_branch) + begin + i);
+    });
+  }
+
+  // Adds what the teams of the block have, one team after the other.
+  MUSTER_DEVICE void AddTeams(const Thread& thread, const Packs& mine, float* sums) const {
+    for (int team = 0; team < T::kTeams; ++team) {
+      if (thread.index() / kTeam == team) {
+        T::ForEachPack(thread, norm.width, [&](int p, int i) {
+          for (int k = 0; k < kPack; ++k)
+            sums[i + k] = mine[p][k] + (team > 0 ? sums[i + k] : 0.0f);
+        });
+      }
+      thread.Sync();
+    }
+  }
+};
+
+// One block per row of any width and address. The row is read from memory once, and from the cache
+// after that.
 template <typename X, typename Y>
 struct Forward {
   static constexpr int kThreads = kRowThreads;
@@ -25,9 +212,9 @@ struct Forward {
   MUSTER_DEVICE void operator()(const Thread& thread, Shared& shared) const {
     const int64_t begin = thread.block() * norm.width;
     const auto width = static_cast<float>(norm.width);
-    const float total = AddResidual(thread, begin);
+    const float total = AddBranch(thread, begin);
     const X* const values =
-        (norm.residual ? static_cast<const X*>(norm.sum) : static_cast<const X*>(norm.x)) + begin;
+        (norm.branch ? static_cast<const X*>(norm.sum) : static_cast<const X*>(norm.x)) + begin;
     const float mean =
         norm.centered ? BlockSum<kThreads>(thread, total, shared.sums) / width : 0.0f;
     float squares = 0;
@@ -53,16 +240,16 @@ struct Forward {
     });
   }
 
-  // Writes this thread's share of x + residual, and returns the sum of what is to be normalized.
-  MUSTER_DEVICE float AddResidual(const Thread& thread, int64_t begin) const {
+  // Writes this thread's share of x + branch, and returns the sum of what is to be normalized.
+  MUSTER_DEVICE float AddBranch(const Thread& thread, int64_t begin) const {
     float total = 0;
     ForEach(thread.index(), kThreads, norm.width, packed, [&](auto n, int64_t i) {
       float v[n];
       Load(static_cast<const X*>(norm.x) + begin + i, v);
-      if (norm.residual) {
-        float r[n];
-        Load(static_cast<const X*>(norm.residual) + begin + i, r);
-        for (int k = 0; k < n; ++k) v[k] = ToFloat(FromFloat<X>(v[k] + r[k]));
+      if (norm.branch) {
+        float b[n];
+        Load(static_cast<const Y*>(norm.branch) + begin + i, b);
+        for (int k = 0; k < n; ++k) v[k] = ToFloat(FromFloat<X>(v[k] + b[k]));
         Store(v, static_cast<X*>(norm.sum) + begin + i);
       }
       for (int k = 0; k < n; ++k) total += v[k];
@@ -71,8 +258,7 @@ struct Forward {
   }
 };
 
-// One block per row. With h = (x - mean) * scale and g = d_y * gain, the gradient of x is
-// scale * (g - mean(g) - h * mean(g * h)); without the mean of g if the norm is not centered.
+// The gradient of x, as TeamBackward's, with one block per row of any width and address.
 template <typename X, typename Y>
 struct BackwardRow {
   static constexpr int kThreads = kRowThreads;
@@ -115,52 +301,69 @@ struct BackwardRow {
       if (norm.d_sum) Load(static_cast<const X*>(norm.d_sum) + begin + i, more);
       for (int k = 0; k < n; ++k) g[k] = scale * (g[k] - g_mean - h[k] * gh_mean) + more[k];
       Store(g, static_cast<X*>(norm.d_x) + begin + i);
+      if (norm.d_branch) Store(g, static_cast<Y*>(norm.d_branch) + begin + i);
     });
   }
 };
 
-// A thread adds one column of one stripe of rows.
+// The gradients of gain and bias, as TeamBackward's: a thread adds one column of every
+// shares'th row.
 template <typename X, typename Y>
-struct BackwardStripe {
+struct BackwardColumns {
   static constexpr int kThreads = 256;
   struct Shared {};
 
   NormBackward norm;
   int64_t tiles;  // blocks that together hold a row
+  int64_t shares;
 
   MUSTER_DEVICE void operator()(const Thread& thread, Shared&) const {
     const int64_t column = thread.block() % tiles * kThreads + thread.index();
-    const int64_t stripe = thread.block() / tiles;
+    const int64_t share = thread.block() / tiles;
     if (column >= norm.width) return;
     float gain = 0, bias = 0;
-    for (int64_t row = stripe; row < norm.rows; row += kStripes) {
+    for (int64_t row = share; row < norm.rows; row += shares) {
       const int64_t i = row * norm.width + column;
       const float d = ToFloat(static_cast<const Y*>(norm.d_y)[i]);
       const float mean = norm.centered ? norm.mean[row] : 0.0f;
       gain += d * ((ToFloat(static_cast<const X*>(norm.x)[i]) - mean) * norm.scale[row]);
       bias += d;
     }
-    norm.workspace[stripe * norm.width + column] = gain;
-    norm.workspace[(kStripes + stripe) * norm.width + column] = bias;
+    norm.workspace[share * norm.width + column] = gain;
+    norm.workspace[(shares + share) * norm.width + column] = bias;
   }
 };
 
-struct AddStripes {
-  static constexpr int kThreads = 256;
-  struct Shared {};
+// A block adds 32 columns: each of its warps every 32nd share of them.
+struct AddShares {
+  static constexpr int kThreads = 1024;
+  static constexpr int kWarps = kThreads / kWarp;
+  struct Shared {
+    float gain[kWarps][kWarp];
+    float bias[kWarps][kWarp];
+  };
 
   const float* workspace;
   int64_t width;
+  int64_t shares;
   float* d_gain;
   float* d_bias;
 
-  MUSTER_DEVICE void operator()(const Thread& thread, Shared&) const {
-    const int64_t column = thread.block() * kThreads + thread.index();
-    if (column >= width) return;
+  MUSTER_DEVICE void operator()(const Thread& thread, Shared& shared) const {
+    const int lane = thread.index() % kWarp, warp = thread.index() / kWarp;
+    const int64_t column = thread.block() * kWarp + lane;
     float gain = 0, bias = 0;
-    for (int stripe = 0; stripe < kStripes; ++stripe) {
-      gain += workspace[stripe * width + column];
-      bias += workspace[(kStripes + stripe) * width + column];
+    for (int share = warp; column < width && share < shares; share += kWarps) {
+      gain += workspace[share * width + column];
+      bias += workspace[(shares + share) * width + column];
+    }
+    shared.gain[warp][lane] = gain;
+    shared.bias[warp][lane] = bias;
+    thread.Sync();
+    if (warp > 0 || column >= width) return;
+    for (int other = 1; other < kWarps; ++other) {
+      gain += shared.gain[other][lane];
+      bias += shared.bias[other][lane];
     }
     d_gain[column] = gain;
     if (d_bias) d_bias[column] = bias;
@@ -181,29 +384,72 @@ bool IsPacked(const Norm& norm, std::initializer_list<const void*> stream,
          ArePacked<float>({norm.gain});
 }
 
+template <typename X, typename Y, int kTeam>
+LaunchResult LaunchTeams(const NormForward& norm, Stream stream) {
+  constexpr int kTeams = Team<kTeam>::kTeams;
+  return Launch(TeamForward<X, Y, kTeam>{norm}, (norm.rows + kTeams - 1) / kTeams, stream);
+}
+
+// Adds the shares of gain and bias that are in the workspace.
+LaunchResult LaunchShares(const NormBackward& norm, int64_t shares, Stream stream) {
+  return Launch(AddShares{norm.workspace, norm.width, shares, norm.d_gain, norm.d_bias},
+                (norm.width + kWarp - 1) / kWarp, stream);
+}
+
+template <typename X, typename Y, int kTeam>
+LaunchResult LaunchTeams(const NormBackward& norm, Stream stream) {
+  constexpr int kTeams = Team<kTeam>::kTeams;
+  const int64_t shares = std::min(kMostShares, (norm.rows + kTeams - 1) / kTeams);
+  const LaunchResult result = Launch(TeamBackward<X, Y, kTeam>{norm}, shares, stream);
+  return result.ok() ? LaunchShares(norm, shares, stream) : result;
+}
+
+// Launches the smallest teams that can hold a row.
+template <typename X, typename Y, typename Norm>
+LaunchResult LaunchTeamsFor(const Norm& norm, Stream stream) {
+  if (norm.width <= kWidest<32>) return LaunchTeams<X, Y, 32>(norm, stream);
+  if (norm.width <= kWidest<128>) return LaunchTeams<X, Y, 128>(norm, stream);
+  return LaunchTeams<X, Y, 256>(norm, stream);
+}
+
+template <typename X, typename Y>
+LaunchResult LaunchForward(const NormForward& norm, Stream stream) {
+  const bool packed = IsPacked<X, Y>(norm, {norm.x, norm.sum}, {norm.branch, norm.y}) &&
+                      ArePacked<float>({norm.bias});
+  if (packed && norm.width <= kWidest<256>) return LaunchTeamsFor<X, Y>(norm, stream);
+  return Launch(Forward<X, Y>{norm, packed}, norm.rows, stream);
+}
+
+template <typename X, typename Y>
+LaunchResult LaunchBackward(const NormBackward& norm, Stream stream) {
+  const bool packed =
+      IsPacked<X, Y>(norm, {norm.x, norm.d_sum, norm.d_x}, {norm.d_y, norm.d_branch});
+  if (packed && norm.width <= kWidest<256> && ArePacked<float>({norm.workspace})) {
+    return LaunchTeamsFor<X, Y>(norm, stream);
+  }
+  const LaunchResult rows = Launch(BackwardRow<X, Y>{norm, packed}, norm.rows, stream);
+  if (!rows.ok()) return rows;
+  const int64_t tiles = (norm.width + kRowThreads - 1) / kRowThreads;
+  const int64_t shares = std::min(kMostShares, norm.rows);
+  const LaunchResult columns =
+      Launch(BackwardColumns<X, Y>{norm, tiles, shares}, shares * tiles, stream);
+  return columns.ok() ? LaunchShares(norm, shares, stream) : columns;
+}
+
 }  // namespace
 
 LaunchResult LaunchNormForward(const NormForward& norm, Stream stream) {
   return WithTypes(norm.stream, norm.result, [&]<typename X, typename Y>(X*, Y*) {
-    const bool packed = IsPacked<X, Y>(norm, {norm.x, norm.residual, norm.sum}, {norm.y}) &&
-                        ArePacked<float>({norm.bias});
-    return Launch(Forward<X, Y>{norm, packed}, norm.rows, stream);
+    return LaunchForward<X, Y>(norm, stream);
   });
 }
 
-int64_t NormBackwardWorkspace(int64_t width) { return 2 * kStripes * width; }
+int64_t NormBackwardWorkspace(int64_t width) { return 2 * kMostShares * width; }
 
 LaunchResult LaunchNormBackward(const NormBackward& norm, Stream stream) {
-  const int64_t tiles = (norm.width + kRowThreads - 1) / kRowThreads;
-  const LaunchResult rows =
-      WithTypes(norm.stream, norm.result, [&]<typename X, typename Y>(X*, Y*) {
-        const bool packed = IsPacked<X, Y>(norm, {norm.x, norm.d_sum, norm.d_x}, {norm.d_y});
-        const LaunchResult result = Launch(BackwardRow<X, Y>{norm, packed}, norm.rows, stream);
-        if (!result.ok()) return result;
-        return Launch(BackwardStripe<X, Y>{norm, tiles}, kStripes * tiles, stream);
-      });
-  if (!rows.ok()) return rows;
-  return Launch(AddStripes{norm.workspace, norm.width, norm.d_gain, norm.d_bias}, tiles, stream);
+  return WithTypes(norm.stream, norm.result, [&]<typename X, typename Y>(X*, Y*) {
+    return LaunchBackward<X, Y>(norm, stream);
+  });
 }
 
 }  // namespace muster::trainer::cuda

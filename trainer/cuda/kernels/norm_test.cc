@@ -14,7 +14,7 @@ namespace {
 
 struct Case {
   int64_t rows, width;
-  bool centered, residual;
+  bool centered, branch;
   Element stream, result;
   size_t shift;  // elements, so that addresses are not aligned for packs
 };
@@ -22,13 +22,13 @@ struct Case {
 constexpr float kEpsilon = 1e-5f;
 
 struct Inputs {
-  std::vector<double> x, residual, gain, bias, d_y, d_sum;
+  std::vector<double> x, branch, gain, bias, d_y, d_sum;
 };
 
 Inputs Draw(const Case& test, Dice& dice) {
   const int64_t count = test.rows * test.width;
   return {.x = dice.Normal(count, 2.0, test.stream),
-          .residual = dice.Normal(count, 1.0, test.stream),
+          .branch = dice.Normal(count, 1.0, test.result),
           .gain = dice.Normal(test.width, 1.0, Element::kFloat),
           .bias = dice.Normal(test.width, 1.0, Element::kFloat),
           .d_y = dice.Normal(count, 1.0, test.result),
@@ -53,7 +53,7 @@ Exact Compute(const Case& test, const Inputs& in) {
     const size_t begin = r * width;
     double mean = 0, square = 0, g_mean = 0, gh_mean = 0;
     for (size_t i = begin; i < begin + width; ++i) {
-      if (test.residual) out.sum[i] = Rounded(test.stream, in.x[i] + in.residual[i]);
+      if (test.branch) out.sum[i] = Rounded(test.stream, in.x[i] + in.branch[i]);
       mean += out.sum[i] / static_cast<double>(width);
     }
     if (!test.centered) mean = 0;
@@ -75,7 +75,7 @@ Exact Compute(const Case& test, const Inputs& in) {
     for (size_t c = 0; c < width; ++c) {
       const double h = (out.sum[begin + c] - mean) * scale;
       out.d_x[begin + c] = scale * (in.d_y[begin + c] * in.gain[c] - g_mean - h * gh_mean) +
-                           (test.residual ? in.d_sum[begin + c] : 0.0);
+                           (test.branch ? in.d_sum[begin + c] : 0.0);
     }
   }
   return out;
@@ -83,7 +83,7 @@ Exact Compute(const Case& test, const Inputs& in) {
 
 void ExpectForward(const Case& test, const Inputs& in, const Exact& exact) {
   const int64_t count = test.rows * test.width;
-  const DeviceValues x(test.stream, in.x, test.shift), residual(test.stream, in.residual);
+  const DeviceValues x(test.stream, in.x, test.shift), branch(test.result, in.branch);
   const DeviceValues gain(Element::kFloat, in.gain), bias(Element::kFloat, in.bias);
   const DeviceValues sum(test.stream, count), y(test.result, count, test.shift);
   const DeviceValues mean(Element::kFloat, test.rows), scale(Element::kFloat, test.rows);
@@ -94,16 +94,16 @@ void ExpectForward(const Case& test, const Inputs& in, const Exact& exact) {
                                  .stream = test.stream,
                                  .result = test.result,
                                  .x = x.data(),
-                                 .residual = test.residual ? residual.data() : nullptr,
+                                 .branch = test.branch ? branch.data() : nullptr,
                                  .gain = gain.floats(),
                                  .bias = test.centered ? bias.floats() : nullptr,
-                                 .sum = test.residual ? sum.data() : nullptr,
+                                 .sum = test.branch ? sum.data() : nullptr,
                                  .y = y.data(),
                                  .mean = test.centered ? mean.floats() : nullptr,
                                  .scale = scale.floats()},
                                 nullptr)
                   .ok());
-  if (test.residual) ExpectNear(sum, exact.sum, Element::kFloat, 0, "sum");
+  if (test.branch) ExpectNear(sum, exact.sum, Element::kFloat, 0, "sum");
   ExpectNear(y, exact.y, test.result, 4, "y");
   if (test.centered) ExpectNear(mean, exact.mean, Element::kFloat, 1, "mean");
   ExpectNear(scale, exact.scale, Element::kFloat, 1, "scale");
@@ -115,7 +115,7 @@ void ExpectBackward(const Case& test, const Inputs& in, const Exact& exact) {
   const DeviceValues d_sum(test.stream, in.d_sum), gain(Element::kFloat, in.gain);
   const DeviceValues mean(Element::kFloat, exact.mean), scale(Element::kFloat, exact.scale);
   const DeviceValues d_x(test.stream, count, test.shift), d_gain(Element::kFloat, test.width);
-  const DeviceValues d_bias(Element::kFloat, test.width);
+  const DeviceValues d_bias(Element::kFloat, test.width), d_branch(test.result, count);
   const DeviceValues workspace(Element::kFloat, NormBackwardWorkspace(test.width));
   ASSERT_TRUE(LaunchNormBackward({.rows = test.rows,
                                   .width = test.width,
@@ -124,17 +124,19 @@ void ExpectBackward(const Case& test, const Inputs& in, const Exact& exact) {
                                   .result = test.result,
                                   .x = x.data(),
                                   .d_y = d_y.data(),
-                                  .d_sum = test.residual ? d_sum.data() : nullptr,
+                                  .d_sum = test.branch ? d_sum.data() : nullptr,
                                   .gain = gain.floats(),
                                   .mean = test.centered ? mean.floats() : nullptr,
                                   .scale = scale.floats(),
                                   .d_x = d_x.data(),
+                                  .d_branch = test.branch ? d_branch.data() : nullptr,
                                   .d_gain = d_gain.floats(),
                                   .d_bias = test.centered ? d_bias.floats() : nullptr,
                                   .workspace = workspace.floats()},
                                  nullptr)
                   .ok());
   ExpectNear(d_x, exact.d_x, test.stream, 4, "d_x");
+  if (test.branch) ExpectNear(d_branch, exact.d_x, test.result, 4, "d_branch");
   ExpectNear(d_gain, exact.d_gain, Element::kFloat, static_cast<double>(test.rows), "d_gain");
   if (test.centered) {
     ExpectNear(d_bias, exact.d_bias, Element::kFloat, static_cast<double>(test.rows), "d_bias");
@@ -145,8 +147,8 @@ void ExpectBackward(const Case& test, const Inputs& in, const Exact& exact) {
 void ExpectExact(const Case& test) {
   Dice dice;
   SCOPED_TRACE(testing::Message() << "seed " << dice.seed() << ", " << test.rows << " x "
-                                  << test.width << ", centered " << test.centered << ", residual "
-                                  << test.residual << ", shift " << test.shift << ", types "
+                                  << test.width << ", centered " << test.centered << ", branch "
+                                  << test.branch << ", shift " << test.shift << ", types "
                                   << static_cast<int>(test.stream)
                                   << static_cast<int>(test.result));
   const Inputs in = Draw(test, dice);
@@ -161,12 +163,17 @@ void ExpectExact(const Case& test) {
 TEST(NormTest, IsNearItsTwinInFp64) {
   constexpr Element kFloat = Element::kFloat, kHalf = Element::kBfloat16;
   for (const bool centered : {false, true}) {
-    for (const bool residual : {false, true}) {
-      ExpectExact({3, 64, centered, residual, kFloat, kFloat, 0});
-      ExpectExact({70, 33, centered, residual, kFloat, kHalf, 0});
-      ExpectExact({5, 1028, centered, residual, kHalf, kHalf, 0});
-      ExpectExact({1, 771, centered, residual, kHalf, kFloat, 1});
-      ExpectExact({2, 1, centered, residual, kFloat, kFloat, 3});
+    for (const bool branch : {false, true}) {
+      ExpectExact({3, 64, centered, branch, kFloat, kFloat, 0});
+      ExpectExact({70, 33, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({2000, 36, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({9, 1024, centered, branch, kHalf, kFloat, 0});
+      ExpectExact({5, 1028, centered, branch, kHalf, kHalf, 0});
+      ExpectExact({399, 1100, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({2, 4100, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({2, 8196, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({1, 771, centered, branch, kHalf, kFloat, 1});
+      ExpectExact({2, 1, centered, branch, kFloat, kFloat, 3});
     }
   }
 }

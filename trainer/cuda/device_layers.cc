@@ -1,5 +1,6 @@
 #include "trainer/cuda/device_layers.h"
 
+#include <array>
 #include <cstdint>
 
 #include "ATen/ops/empty.h"
@@ -8,6 +9,7 @@
 #include "trainer/cuda/kernels/activation.h"
 #include "trainer/cuda/kernels/cross_entropy.h"
 #include "trainer/cuda/kernels/norm.h"
+#include "trainer/cuda/kernels/pack_heads.h"
 #include "trainer/cuda/kernels/rope.h"
 #include "trainer/cuda/launch_check.h"
 
@@ -30,6 +32,21 @@ at::Tensor Output(const at::Tensor& like, c10::ScalarType type) {
 }
 at::Tensor Output(const at::Tensor& like) { return Output(like, like.scalar_type()); }
 
+// Undefined tensors stay so, and have null for data.
+at::Tensor Contiguous(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.contiguous() : tensor;
+}
+void* DataOf(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr() : nullptr;
+}
+const void* ConstDataOf(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
+// Returns heads whose elements lie beside each other.
+at::Tensor WithHeadsTogether(const at::Tensor& heads) {
+  return heads.stride(-1) == 1 ? heads : heads.contiguous();
+}
+
 float* FloatsOf(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
 }
@@ -41,13 +58,18 @@ class OnDevice final : public LayerKernels {
  public:
   explicit OnDevice(CurrentStream current) : current_(current) {}
 
-  NormOutput Norm(const at::Tensor& input, const at::Tensor& gain, const at::Tensor& bias,
-                  double epsilon, c10::ScalarType result) const override {
+  NormOutput Norm(const at::Tensor& input, const at::Tensor& branch_input, const at::Tensor& gain,
+                  const at::Tensor& bias, double epsilon, c10::ScalarType result) const override {
     const c10::DeviceGuard guard(input.device());
-    const at::Tensor x = input.contiguous();
+    const at::Tensor x = input.contiguous(), branch = Contiguous(branch_input);
     const int64_t width = x.size(-1), rows = x.numel() / width;
-    NormOutput out{.y = Output(x, result), .mean = {}, .scale = Floats(x, {rows})};
+    NormOutput out{.sum = {}, .y = Output(x, result), .mean = {}, .scale = Floats(x, {rows})};
     if (bias.defined()) out.mean = Floats(x, {rows});
+    if (branch.defined()) {
+      TORCH_CHECK(branch.scalar_type() == result && branch.numel() == x.numel(),
+                  "a branch must have the elements of x, in the type of the result");
+      out.sum = Output(x);
+    }
     const NormForward norm{.rows = rows,
                            .width = width,
                            .epsilon = static_cast<float>(epsilon),
@@ -55,8 +77,10 @@ class OnDevice final : public LayerKernels {
                            .stream = ElementOf(x),
                            .result = ElementOf(out.y),
                            .x = x.const_data_ptr(),
+                           .branch = ConstDataOf(branch),
                            .gain = ConstFloatsOf(gain),
                            .bias = ConstFloatsOf(bias),
+                           .sum = DataOf(out.sum),
                            .y = out.y.mutable_data_ptr(),
                            .mean = FloatsOf(out.mean),
                            .scale = FloatsOf(out.scale)};
@@ -64,14 +88,17 @@ class OnDevice final : public LayerKernels {
     return out;
   }
 
-  NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& input,
-                             const at::Tensor& gain, const NormOutput& forward) const override {
-    const c10::DeviceGuard guard(input.device());
-    const at::Tensor x = input.contiguous(), d_y = gradient.contiguous();
+  NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& sum_gradient,
+                             const at::Tensor& sum, const at::Tensor& gain,
+                             const NormOutput& forward) const override {
+    const c10::DeviceGuard guard(sum.device());
+    const at::Tensor x = sum.contiguous(), d_y = gradient.contiguous();
+    const at::Tensor d_sum = Contiguous(sum_gradient);
     const int64_t width = x.size(-1);
     const bool centered = forward.mean.defined();
-    NormGradients out{.x = Output(x), .gain = Floats(x, {width}), .bias = {}};
+    NormGradients out{.x = Output(x), .branch = {}, .gain = Floats(x, {width}), .bias = {}};
     if (centered) out.bias = Floats(x, {width});
+    if (forward.sum.defined()) out.branch = Output(x, d_y.scalar_type());
     const at::Tensor workspace = Floats(x, {NormBackwardWorkspace(width)});
     const trainer::cuda::NormBackward norm{.rows = x.numel() / width,
                                            .width = width,
@@ -80,15 +107,45 @@ class OnDevice final : public LayerKernels {
                                            .result = ElementOf(d_y),
                                            .x = x.const_data_ptr(),
                                            .d_y = d_y.const_data_ptr(),
+                                           .d_sum = ConstDataOf(d_sum),
                                            .gain = ConstFloatsOf(gain),
                                            .mean = ConstFloatsOf(forward.mean),
                                            .scale = ConstFloatsOf(forward.scale),
                                            .d_x = out.x.mutable_data_ptr(),
+                                           .d_branch = DataOf(out.branch),
                                            .d_gain = FloatsOf(out.gain),
                                            .d_bias = FloatsOf(out.bias),
                                            .workspace = FloatsOf(workspace)};
     CheckLaunch(LaunchNormBackward(norm, current_(x.device())), "the gradient of a normalization");
     return out;
+  }
+
+  at::Tensor PackHeads(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                       bool by_head) const override {
+    const c10::DeviceGuard guard(queries.device());
+    const int64_t batch = queries.size(0), heads = queries.size(1), positions = queries.size(2);
+    const int64_t width = queries.size(3);
+    const std::array<int64_t, 5> sizes = {batch, positions, by_head ? heads : 3,
+                                          by_head ? 3 : heads, width};
+    const at::Tensor packed = at::empty(sizes, queries.options().requires_grad(false));
+    trainer::cuda::PackHeads pack{.batch = batch,
+                                  .positions = positions,
+                                  .heads = heads,
+                                  .width = width,
+                                  .by_head = by_head,
+                                  .element = ElementOf(queries),
+                                  .packed = packed.mutable_data_ptr()};
+    const at::Tensor parts[] = {WithHeadsTogether(queries), WithHeadsTogether(keys),
+                                WithHeadsTogether(values)};
+    for (size_t i = 0; i < pack.parts.size(); ++i) {
+      TORCH_CHECK(
+          parts[i].sizes() == queries.sizes() && parts[i].scalar_type() == queries.scalar_type(),
+          "queries, keys and values must be of one shape and type");
+      pack.parts[i] = {parts[i].const_data_ptr(), parts[i].stride(0), parts[i].stride(2),
+                       parts[i].stride(1)};
+    }
+    CheckLaunch(LaunchPackHeads(pack, current_(queries.device())), "putting heads together");
+    return packed;
   }
 
   at::Tensor Gelu(const at::Tensor& input) const override {

@@ -13,6 +13,7 @@
 #include "ATen/ops/cross_entropy_loss.h"
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/layer_norm.h"
+#include "ATen/ops/ones.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/rms_norm.h"
 #include "ATen/ops/silu.h"
@@ -73,10 +74,10 @@ TEST_P(DeviceLayersTest, NormsAndTheirGradientsAreLibTorchs) {
       return centered ? at::layer_norm(of[0], {36}, of[1], of[2], 1e-5)
                       : at::rms_norm(of[0], {36}, of[1], 1e-5);
     });
-    const NormOutput out = OnEmulation().Norm(x, gain, bias, 1e-5, GetParam());
+    const NormOutput out = OnEmulation().Norm(x, {}, gain, bias, 1e-5, GetParam());
     EXPECT_EQ(out.y.scalar_type(), GetParam());
     ExpectNear(out.y, truth.y, limit(), "y");
-    const NormGradients of = OnEmulation().NormBackward(upstream, x, gain, out);
+    const NormGradients of = OnEmulation().NormBackward(upstream, {}, x, gain, out);
     ExpectNear(of.x, truth.gradients[0], limit(), "x");
     ExpectNear(of.gain, truth.gradients[1], 1e-4, "gain");
     ASSERT_EQ(of.bias.defined(), centered);
@@ -84,10 +85,41 @@ TEST_P(DeviceLayersTest, NormsAndTheirGradientsAreLibTorchs) {
   }
 }
 
+TEST_P(DeviceLayersTest, ABranchIsAddedBeforeTheNormAndGetsTheGradientOfTheSum) {
+  const at::Tensor x = at::randn({5, 3, 36}), branch = Random({5, 3, 36});
+  const at::Tensor upstream = Random({5, 3, 36}), past = at::randn({3, 5, 36}).transpose(0, 1);
+  const at::Tensor gain = at::randn({36}), bias = at::randn({36});
+  const Truth truth({x, branch, gain, bias}, at::ones({}), [&](const Tensors& of) {
+    const at::Tensor sum = of[0] + of[1];
+    return (at::layer_norm(sum, {36}, of[2], of[3], 1e-5) * upstream + sum * past).sum();
+  });
+  const NormOutput out = OnEmulation().Norm(x, branch, gain, bias, 1e-5, GetParam());
+  ExpectNear(out.sum, (x + branch).to(at::kDouble), 1e-6, "sum");
+  const NormGradients of = OnEmulation().NormBackward(upstream, past, out.sum, gain, out);
+  EXPECT_EQ(of.branch.scalar_type(), GetParam());
+  ExpectNear(of.x, truth.gradients[0], limit(), "x");
+  ExpectNear(of.branch, truth.gradients[1], limit(), "branch");
+  ExpectNear(of.gain, truth.gradients[2], limit(), "gain");
+  ExpectNear(of.bias, truth.gradients[3], limit(), "bias");
+}
+
+TEST_P(DeviceLayersTest, HeadsArePutTogetherWhereverTheyLie) {
+  const at::Tensor q = Random({2, 3, 5, 8}), k = Random({2, 5, 3, 8}).transpose(1, 2);
+  const at::Tensor v = Random({2, 3, 8, 5}).transpose(2, 3);
+  for (const bool by_head : {false, true}) {
+    const int64_t part = by_head ? 3 : 2;
+    const at::Tensor packed = OnEmulation().PackHeads(q, k, v, by_head);
+    EXPECT_TRUE(packed.is_contiguous());
+    EXPECT_TRUE(packed.select(part, 0).transpose(1, 2).equal(q)) << by_head;
+    EXPECT_TRUE(packed.select(part, 1).transpose(1, 2).equal(k)) << by_head;
+    EXPECT_TRUE(packed.select(part, 2).transpose(1, 2).equal(v)) << by_head;
+  }
+}
+
 TEST_P(DeviceLayersTest, ANormWritesTheTypeThatItsReaderWants) {
   const at::Tensor x = Random({7, 40}), gain = at::randn({40});
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-    const NormOutput out = OnEmulation().Norm(x, gain, {}, 1e-6, type);
+    const NormOutput out = OnEmulation().Norm(x, {}, gain, {}, 1e-6, type);
     EXPECT_EQ(out.y.scalar_type(), type);
     ExpectNear(out.y, at::rms_norm(x.to(at::kDouble), {40}, gain.to(at::kDouble), 1e-6),
                type == at::kFloat ? 2e-5 : 4e-2, "y");

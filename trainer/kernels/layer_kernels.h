@@ -8,6 +8,7 @@ namespace muster::trainer {
 
 // A normalization, with the numbers that its gradient needs.
 struct NormOutput {
+  at::Tensor sum;    // x + branch, which is what was normalized; undefined without a branch
   at::Tensor y;      // as x, in the type that was asked for
   at::Tensor mean;   // FP32 [rows]; undefined in RMSNorm
   at::Tensor scale;  // FP32 [rows]: 1 / sqrt(mean square + epsilon)
@@ -15,6 +16,7 @@ struct NormOutput {
 
 struct NormGradients {
   at::Tensor x;
+  at::Tensor branch;      // that of x in the type of y; undefined without a branch
   at::Tensor gain, bias;  // FP32 [width]; no bias in RMSNorm
 };
 
@@ -30,13 +32,21 @@ class LayerKernels {
  public:
   virtual ~LayerKernels() = default;
 
-  // LayerNorm (Ba et al., 2016) over the last dimension of x, or, without a bias, RMSNorm (Zhang
-  // and Sennrich, 2019). `result` is the type of y.
-  virtual NormOutput Norm(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias,
-                          double epsilon, c10::ScalarType result) const = 0;
-  // `forward` is what Norm returned for x, of which y is not read.
-  virtual NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& x,
-                                     const at::Tensor& gain, const NormOutput& forward) const = 0;
+  // LayerNorm (Ba et al., 2016) over the last dimension of x + branch, or, without a bias, RMSNorm
+  // (Zhang and Sennrich, 2019). `result` is the type of y, and that of the branch, which has the
+  // elements of x. An undefined branch adds nothing.
+  virtual NormOutput Norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& gain,
+                          const at::Tensor& bias, double epsilon, c10::ScalarType result) const = 0;
+  // `sum_gradient` is what reaches x + branch past the normalization, and may be undefined. `sum`
+  // is x where there was no branch. `forward` is what Norm returned, of which y is not read.
+  virtual NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& sum_gradient,
+                                     const at::Tensor& sum, const at::Tensor& gain,
+                                     const NormOutput& forward) const = 0;
+
+  // Returns queries, keys and values, each [batch, heads, positions, width], beside each other:
+  // [batch, positions, 3, heads, width], or [batch, positions, heads, 3, width] if `by_head`.
+  virtual at::Tensor PackHeads(const at::Tensor& queries, const at::Tensor& keys,
+                               const at::Tensor& values, bool by_head) const = 0;
 
   // GELU in its tanh form (Hendrycks and Gimpel, 2016).
   virtual at::Tensor Gelu(const at::Tensor& x) const = 0;

@@ -48,6 +48,12 @@ LinearOptions WithBias(int64_t in, int64_t out, double deviation) {
   return {in, out, LinearOptions::Layout::kOutIn, /*bias=*/true, deviation};
 }
 
+// A GPU's attention reads the bias in the type of the queries; a CPU's adds it to scores of FP32.
+c10::ScalarType BiasType(const at::Tensor& stream, const MicroBatchContext& context) {
+  if (stream.is_cuda()) return context.compute_type;
+  return stream.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 class BloomLayer final : public LayeredBlock {
  public:
   BloomLayer(const ModelShape& s, int layer, const std::string& h,
@@ -68,20 +74,18 @@ class BloomLayer final : public LayeredBlock {
               RowParallel(WithBias(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    at::Tensor x = inputs[0];
-    const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
-    // Each head's query, key and value lie together, unlike GPT-2's.
-    const std::vector<at::Tensor> qkv =
-        qkv_(norm_1_(x, context.compute_type).view({-1, width}), context)
-            .view({batch, sequence, heads_, 3, width / heads_})
-            .permute({3, 0, 2, 1, 4})
-            .unbind(0);
-    const at::Tensor o =
-        Attend({qkv[0], qkv[1], qkv[2], alibi_->For(context.positions, x.scalar_type())},
-               At(DropoutSite::kAttention), context);
-    x = x + Residual(projection_(o, context), x, DropoutSite::kProjection, context);
-    const at::Tensor m = Gelu(up_(norm_2_(x, context.compute_type).view({-1, width}), context));
-    x = x + Residual(down_(m, context), x, DropoutSite::kMlp, context);
+    const int64_t batch = inputs[0].size(0), width = inputs[0].size(2);
+    const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
+    AttentionInputs qkv = SplitHeads(qkv_(a.normalized.view({-1, width}), context), batch, heads_,
+                                     HeadOrder::kByHead);
+    qkv.bias = alibi_->For(context.positions, BiasType(a.stream, context));
+    const at::Tensor o = Attend(qkv, At(DropoutSite::kAttention), context);
+    const Norm::Fork b = norm_2_.AddAndFork(
+        a.stream, Residual(projection_(o, context), a.stream, DropoutSite::kProjection, context),
+        context.compute_type);
+    const at::Tensor m = Gelu(up_(b.normalized.view({-1, width}), context));
+    const at::Tensor x =
+        b.stream + Residual(down_(m, context), b.stream, DropoutSite::kMlp, context);
     return {.tensors = {x}};
   }
 

@@ -64,17 +64,17 @@ class Gpt2Layer final : public LayeredBlock {
               RowParallel(Conv1d(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    at::Tensor x = inputs[0];
-    const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
-    const std::vector<at::Tensor> qkv =
-        qkv_(norm_1_(x, context.compute_type).view({-1, width}), context)
-            .view({batch, sequence, 3, heads_, width / heads_})
-            .permute({2, 0, 3, 1, 4})
-            .unbind(0);
-    const at::Tensor o = Attend({qkv[0], qkv[1], qkv[2], {}}, At(DropoutSite::kAttention), context);
-    x = x + Residual(projection_(o, context), x, DropoutSite::kProjection, context);
-    const at::Tensor m = Gelu(up_(norm_2_(x, context.compute_type).view({-1, width}), context));
-    x = x + Residual(down_(m, context), x, DropoutSite::kMlp, context);
+    const int64_t batch = inputs[0].size(0), width = inputs[0].size(2);
+    const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
+    const AttentionInputs qkv = SplitHeads(qkv_(a.normalized.view({-1, width}), context), batch,
+                                           heads_, HeadOrder::kByPart);
+    const at::Tensor o = Attend(qkv, At(DropoutSite::kAttention), context);
+    const Norm::Fork b = norm_2_.AddAndFork(
+        a.stream, Residual(projection_(o, context), a.stream, DropoutSite::kProjection, context),
+        context.compute_type);
+    const at::Tensor m = Gelu(up_(b.normalized.view({-1, width}), context));
+    const at::Tensor x =
+        b.stream + Residual(down_(m, context), b.stream, DropoutSite::kMlp, context);
     return {.tensors = {x}};
   }
 

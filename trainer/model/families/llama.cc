@@ -72,18 +72,21 @@ class LlamaLayer final : public LayeredBlock {
                           s.feed_forward_width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    at::Tensor x = inputs[0];
-    const int64_t batch = x.size(0), sequence = x.size(1), width = x.size(2);
-    const at::Tensor a = norm_1_(x, context.compute_type).view({-1, width});
+    const int64_t batch = inputs[0].size(0), sequence = inputs[0].size(1);
+    const int64_t width = inputs[0].size(2);
+    const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
+    const at::Tensor rows = a.normalized.view({-1, width});
     const auto heads = [&](const Linear& linear) {
-      return linear(a, context).view({batch, sequence, -1, head_width_}).transpose(1, 2);
+      return linear(rows, context).view({batch, sequence, -1, head_width_}).transpose(1, 2);
     };
-    const RopeAngles& angles = rope_->For(context.positions, x.scalar_type());
+    const RopeAngles& angles = rope_->For(context.positions, a.stream.scalar_type());
     const at::Tensor o = Attend({Turn(heads(q_), angles), Turn(heads(k_), angles), heads(v_), {}},
                                 dropout_, context);
-    x = x + o_(o, context).view(x.sizes());
-    const at::Tensor b = norm_2_(x, context.compute_type).view({-1, width});
-    x = x + down_(SwiGlu(gate_(b, context), up_(b, context)), context).view(x.sizes());
+    const Norm::Fork b = norm_2_.AddAndFork(a.stream, o_(o, context), context.compute_type);
+    const at::Tensor n = b.normalized.view({-1, width});
+    const at::Tensor x =
+        b.stream +
+        down_(SwiGlu(gate_(n, context), up_(n, context)), context).view(b.stream.sizes());
     return {.tensors = {x}};
   }
 

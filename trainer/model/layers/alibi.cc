@@ -34,7 +34,7 @@ at::Tensor AlibiSlopes(int64_t heads, c10::ScalarType type) {
 
 const at::Tensor& AlibiTable::For(const at::Tensor& positions, c10::ScalarType type) {
   const c10::ScalarType wide = type == at::kDouble ? at::kDouble : at::kFloat;
-  if (positions_.defined() && biases_.scalar_type() == wide && AreEqual(positions_, positions)) {
+  if (positions_.defined() && biases_.scalar_type() == type && AreEqual(positions_, positions)) {
     return biases_;
   }
   positions_ = positions;
@@ -45,7 +45,8 @@ const at::Tensor& AlibiTable::For(const at::Tensor& positions, c10::ScalarType t
   const at::Tensor slopes = AlibiSlopes(heads_, wide).to(positions.device());
   biases_ = (slopes.view({heads_, 1, 1}) * distance)
                 .masked_fill(future, -std::numeric_limits<double>::infinity())
-                .unsqueeze(0);
+                .unsqueeze(0)
+                .to(type);
   return biases_;
 }
 

@@ -22,7 +22,8 @@ class AlibiTable {
   explicit AlibiTable(int64_t heads) : heads_(heads) {}
 
   // Returns [1, heads, sequence, sequence]: minus infinity for keys after the query. `positions` is
-  // int64 [sequence]. Double for double, else float.
+  // int64 [sequence]. They are computed in FP64 for kDouble and in FP32 otherwise, and returned in
+  // `type`.
   const at::Tensor& For(const at::Tensor& positions, c10::ScalarType type);
 
  private:

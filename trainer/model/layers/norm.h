@@ -25,7 +25,21 @@ class Norm {
   at::Tensor operator()(const at::Tensor& x, c10::ScalarType type) const;
   at::Tensor operator()(const at::Tensor& x) const { return (*this)(x, x.scalar_type()); }
 
+  // A residual stream, and its normalized rows for the next branch of it, in `type` as above.
+  struct Fork {
+    at::Tensor stream;
+    at::Tensor normalized;
+  };
+  // Forks `x`, which the caller goes on with as the result's stream: on a device with a kernel for
+  // it the gradients of both meet in the pass that computes the norm's.
+  Fork ForkOf(const at::Tensor& x, c10::ScalarType type) const { return AddAndFork(x, {}, type); }
+  // The same for x + branch, where the branch is [rows, width] or of the shape of x.
+  Fork AddAndFork(const at::Tensor& x, const at::Tensor& branch, c10::ScalarType type) const;
+
  private:
+  bool HasKernel(const at::Tensor& x) const;
+  std::optional<at::Tensor> bias() const;
+
   const ParameterList& parameters_;
   const int64_t width_;
   const double epsilon_;

@@ -37,14 +37,16 @@ int64_t SavedPerToken(const ModelShape& shape) {
 }
 
 // Returns the bytes that the loss takes of one micro-batch of so many tokens: a chunk of logits,
-// which become log-probabilities and their gradient in place, and a chunk's copies in the type of
-// products if that is another. Gradients from several chunks are added up in tensors of their own.
+// which become probabilities and their gradient in place, and on a CPU a chunk's copies in the type
+// of products if that is another. Gradients from several chunks are added up in tensors of their
+// own.
 int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens,
                      LogitsPlace place) {
   const int64_t element = ElementBytes(precision), compute = ComputeBytes(precision);
   const int64_t rows = LogitsRows(tokens, shape.vocabulary, place);
+  const int64_t copies = compute == element ? 0 : 2 * compute;
   const int64_t chunk =
-      rows * shape.vocabulary * (element + (compute == element ? 0 : 2 * compute));
+      rows * shape.vocabulary * (place == LogitsPlace::kGpu ? compute : element + copies);
   return rows == tokens ? chunk : chunk + (shape.vocabulary + tokens) * shape.width * element;
 }
 

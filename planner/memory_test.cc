@@ -28,10 +28,6 @@ TEST(EstimateMemory, CountsEachPart) {
   EXPECT_EQ(fp32.checkpoint_copy, 12 * p);
   // A chunk, and the gradients of the head's weight and input.
   EXPECT_EQ(fp32.logits, (int64_t{164} * 50304 + (50304 + 4096) * 768) * 4);
-  EXPECT_EQ(
-      EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kAdamW, LogitsPlace::kGpu)
-          .logits,
-      (int64_t{2048} * 50304 + (50304 + 4096) * 768) * 4);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kSgd).optimizer, 0);
   EXPECT_EQ(EstimateMemory(shape, Precision::kFp32, 4, 1024, OptimizerKind::kLion).optimizer,
             4 * p);
@@ -62,6 +58,19 @@ TEST(EstimateMemory, LogitsOfFewTokensAreOneChunk) {
   EXPECT_EQ(logits(Precision::kBf16), int64_t{128} * 50304 * 8);
 }
 
+TEST(EstimateMemory, AGpuHasLogitsOnceInTheTypeOfProducts) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto logits = [&](Precision precision, int32_t micro_batch) {
+    return EstimateMemory(shape, precision, micro_batch, 1024, OptimizerKind::kAdamW,
+                          LogitsPlace::kGpu)
+        .logits;
+  };
+  EXPECT_EQ(logits(Precision::kFp32, 4), int64_t{4096} * 50304 * 4);
+  EXPECT_EQ(logits(Precision::kBf16, 4), int64_t{4096} * 50304 * 2);
+  EXPECT_EQ(logits(Precision::kBf16, 32),
+            int64_t{4864} * 50304 * 2 + (int64_t{50304} + 32768) * 768 * 4);
+}
+
 TEST(LogitsRows, ChunksAreBoundedAndAlike) {
   EXPECT_EQ(LogitsRows(512, 512), 512);
   EXPECT_EQ(LogitsRows(128, 50304), 128);
@@ -69,7 +78,19 @@ TEST(LogitsRows, ChunksAreBoundedAndAlike) {
   EXPECT_EQ(LogitsRows(4096, 1 << 20), 32);  // never fewer, if there are as many
   EXPECT_EQ(LogitsRows(7, int64_t{1} << 30), 7);
   EXPECT_EQ(LogitsRows(0, 512), 0);
-  EXPECT_EQ(LogitsRows(4096, 50304, LogitsPlace::kGpu), 2048);  // 2 chunks
+}
+
+TEST(LogitsRows, ChunksOfAGpuAreMultiplesOfWhatItComputesAtOnce) {
+  const auto rows = [](int64_t tokens, int64_t vocabulary) {
+    return LogitsRows(tokens, vocabulary, LogitsPlace::kGpu);
+  };
+  EXPECT_EQ(rows(4096, 50304), 4096);
+  EXPECT_EQ(rows(5120, 50304), 5120);   // the most
+  EXPECT_EQ(rows(32768, 50304), 4864);  // 7 chunks, the last of which has fewer
+  EXPECT_EQ(rows(8192, 128256), 2048);
+  EXPECT_EQ(rows(4096, int64_t{1} << 22), 256);  // never fewer, if there are as many
+  EXPECT_EQ(rows(7, int64_t{1} << 30), 7);
+  EXPECT_EQ(rows(0, 512), 0);
 }
 
 TEST(EstimateMemory, BiasesOfPositionsAreKeptOnce) {

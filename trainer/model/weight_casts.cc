@@ -1,16 +1,32 @@
 #include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
+namespace {
+
+// Returns all elements in the memory of `weight` as one flat tensor.
+at::Tensor WholeMemory(const at::Tensor& weight) {
+  const auto elements =
+      static_cast<int64_t>(weight.storage().nbytes()) / static_cast<int64_t>(weight.itemsize());
+  return weight.detach().as_strided({elements}, {1}, 0);
+}
+
+}  // namespace
 
 at::Tensor WeightCasts::Of(const at::Tensor& weight, c10::ScalarType type) {
   if (weight.scalar_type() == type) return weight;
-  at::Tensor& cast = casts_[weight.unsafeGetTensorImpl()];
-  if (!cast.defined() || cast.scalar_type() != type) cast = weight.detach().to(type);
+  Memory& memory = casts_[weight.storage().unsafeGetStorageImpl()];
+  if (!memory.flat.defined() || memory.flat.scalar_type() != type) {
+    memory = {.flat = WholeMemory(weight).to(type)};
+  }
+  at::Tensor& cast = memory.weights[weight.unsafeGetTensorImpl()];
+  if (!cast.defined()) {
+    cast = memory.flat.as_strided(weight.sizes(), weight.strides(), weight.storage_offset());
+  }
   return cast;
 }
 
 void WeightCasts::Forget(std::span<const at::Tensor> weights) {
-  for (const at::Tensor& weight : weights) casts_.erase(weight.unsafeGetTensorImpl());
+  for (const at::Tensor& weight : weights) casts_.erase(weight.storage().unsafeGetStorageImpl());
 }
 
 at::Tensor Cast(const c10::intrusive_ptr<WeightCasts>& casts, const at::Tensor& weight,

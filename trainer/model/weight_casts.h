@@ -7,24 +7,33 @@
 #include "ATen/core/Tensor.h"
 #include "ATen/core/ivalue.h"
 #include "c10/core/ScalarType.h"
+#include "c10/core/StorageImpl.h"
 #include "c10/util/intrusive_ptr.h"
 
 namespace muster::trainer {
 
 // Keeps copies of weights in the type of matrix products, so that a step makes one of each, however
-// many micro-batches use it in forward and backward passes. It cannot see writes to a weight: who
-// changes or frees its values forgets its copies first. Autograd functions hold it until their
+// many micro-batches use it in forward and backward passes. Weights that lie in one memory, as
+// those of a unit do, are copied at once when the first of them is asked for: a device starts one
+// copy of a unit sooner than one of each weight. It cannot see writes to a weight: who changes or
+// frees its values forgets its copies first. Autograd functions hold it until their
 // backward pass, which is why it is an intrusive pointer's. One thread at a time.
 class WeightCasts : public torch::CustomClassHolder {
  public:
   // Returns the values of `weight` in `type`, without a graph; `weight` itself if it has the type.
   at::Tensor Of(const at::Tensor& weight, c10::ScalarType type);
 
+  // Forgets the copies of these weights and of all that lie in their memory.
   void Forget(std::span<const at::Tensor> weights);
   void ForgetAll() { casts_.clear(); }
 
  private:
-  std::map<const c10::TensorImpl*, at::Tensor> casts_;
+  struct Memory {
+    at::Tensor flat;                                       // a copy of all of it
+    std::map<const c10::TensorImpl*, at::Tensor> weights;  // views of the copy
+  };
+
+  std::map<const c10::StorageImpl*, Memory> casts_;
 };
 
 // Returns the values of `weight` in `type`: a copy of the caller's own if `casts` is null.

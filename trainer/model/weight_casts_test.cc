@@ -27,6 +27,22 @@ TEST(WeightCastsTest, AWeightIsCastOnceUntilItIsForgotten) {
   EXPECT_FALSE(casts.Of(other, at::kBFloat16).is_same(kept));
 }
 
+TEST(WeightCastsTest, WeightsOfOneMemoryAreViewsOfOneCopy) {
+  WeightCasts casts;
+  const at::Tensor flat = at::randn({64}, at::kFloat);
+  const at::Tensor matrix = flat.narrow(0, 8, 32).view({4, 8}).requires_grad_(true);
+  const at::Tensor turned = flat.narrow(0, 40, 24).view({8, 3}).t();
+  const at::Tensor cast = casts.Of(matrix, at::kBFloat16);
+  EXPECT_TRUE(at::equal(cast, matrix.detach().to(at::kBFloat16)));
+  EXPECT_FALSE(cast.requires_grad());
+  EXPECT_TRUE(at::equal(casts.Of(turned, at::kBFloat16), turned.to(at::kBFloat16)));
+  EXPECT_EQ(casts.Of(turned, at::kBFloat16).strides(), turned.strides());
+  EXPECT_TRUE(casts.Of(turned, at::kBFloat16).is_alias_of(cast));
+  flat.mul_(2);
+  casts.Forget(std::vector{turned});
+  EXPECT_TRUE(at::equal(casts.Of(matrix, at::kBFloat16), cast.mul(2)));
+}
+
 TEST(WeightCastsTest, AnotherTypeIsAnotherCastAndTheWeightsOwnIsNone) {
   WeightCasts casts;
   const at::Tensor weight = Weight();

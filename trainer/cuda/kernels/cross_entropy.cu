@@ -9,6 +9,24 @@
 namespace muster::trainer::cuda {
 namespace {
 
+// Returns exp(x). The card's fast exponential is off by about 2^-22 of it, and takes what is less
+// than 2^-126 for 0: a rounding to BF16, the type of the logits it is for, is off by far more.
+template <typename T>
+MUSTER_DEVICE float Exp(float x) {
+  return expf(x);
+}
+template <>
+MUSTER_DEVICE float Exp<__nv_bfloat16>(float x) {
+#if defined(__CUDACC__)
+  constexpr float kLog2OfE = 1.44269504f;
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * kLog2OfE));
+  return power;
+#else
+  return expf(x);
+#endif
+}
+
 // The sum of exp(x) over some values is sum * exp(most): it overflows for none (Milakov and
 // Gimelshein, 2018). `most` begins at a number, because infinity minus infinity is none.
 struct ExpSum {
@@ -21,16 +39,17 @@ MUSTER_DEVICE ExpSum Add(const ExpSum& a, const ExpSum& b) {
   return {most, a.sum * expf(a.most - most) + b.sum * expf(b.most - most)};
 }
 
-// One block per row; a row is read from memory twice and written once.
+// One block per row, which is read twice and written once. A block is as large as can be, so that
+// few rows are on their way at a time: the second read then finds them in a card's cache.
 template <typename T>
 struct Loss {
-  static constexpr int kThreads = 512;
+  static constexpr int kThreads = 1024;
+  static constexpr int kPackOfRow = 16 / static_cast<int>(sizeof(T));  // as much as a load can move
   struct Shared {
     ExpSum warps[kThreads / kWarp];
   };
 
   CrossEntropy chunk;
-  bool packed;
 
   MUSTER_DEVICE void operator()(const Thread& thread, Shared& shared) const {
     const int64_t row = thread.block();
@@ -43,36 +62,46 @@ struct Loss {
       chunk.losses[row] = label == chunk.ignored ? 0.0f : loss;
     }
     thread.Sync();  // the loss is read before the gradient takes its place
-    const float scale = valid ? chunk.gradient_scale : 0.0f;
-    ForEach(thread.index(), kThreads, chunk.vocabulary, packed, [&](auto n, int64_t i) {
-      float v[n];
-      Load(logits + i, v);
-      for (int k = 0; k < n; ++k) {
-        const float share = expf(v[k] - all.most) / all.sum - (i + k == label ? 1.0f : 0.0f);
-        v[k] = valid ? share * scale : 0.0f;
-      }
-      Store(v, logits + i);
-    });
+    const float scale = chunk.gradient_scale;
+    const float share = scale / all.sum;
+    ForEachAligned<kPackOfRow>(thread.index(), kThreads, logits, chunk.vocabulary,
+                               [&](auto n, int64_t i) {
+                                 float v[n];
+                                 Load(logits + i, v);
+                                 for (int k = 0; k < n; ++k) {
+                                   v[k] = valid ? Exp<T>(v[k] - all.most) * share : 0.0f;
+                                 }
+                                 if (valid && label >= i && label < i + n) {
+                                   for (int k = 0; k < n; ++k)
+                                     v[k] -= i + k == label ? scale : 0.0f;
+                                 }
+                                 Store(v, logits + i);
+                               });
   }
 
   MUSTER_DEVICE ExpSum SumOfRow(const Thread& thread, const T* logits, Shared& shared) const {
     ExpSum mine{-FLT_MAX, 0.0f};
-    ForEach(thread.index(), kThreads, chunk.vocabulary, packed, [&](auto n, int64_t i) {
-      float v[n];
-      Load(logits + i, v);
-      float most = mine.most;
-      for (int k = 0; k < n; ++k) most = v[k] > most ? v[k] : most;
-      mine.sum *= expf(mine.most - most);
-      mine.most = most;
-      for (int k = 0; k < n; ++k) mine.sum += expf(v[k] - most);
-    });
+    ForEachAligned<kPackOfRow>(thread.index(), kThreads, logits, chunk.vocabulary,
+                               [&](auto n, int64_t i) {
+                                 float v[n];
+                                 Load(logits + i, v);
+                                 float most = mine.most;
+                                 for (int k = 0; k < n; ++k) most = v[k] > most ? v[k] : most;
+                                 mine.sum *= Exp<T>(mine.most - most);
+                                 mine.most = most;
+                                 for (int k = 0; k < n; ++k) mine.sum += Exp<T>(v[k] - most);
+                               });
     for (int mask = kWarp / 2; mask > 0; mask /= 2) {
       mine = Add(mine, {thread.ShuffleXor(mine.most, mask), thread.ShuffleXor(mine.sum, mask)});
     }
     if (thread.index() % kWarp == 0) shared.warps[thread.index() / kWarp] = mine;
     thread.Sync();
-    ExpSum all = shared.warps[0];
-    for (int warp = 1; warp < kThreads / kWarp; ++warp) all = Add(all, shared.warps[warp]);
+    // Each warp adds up the sums of all, in one order.
+    static_assert(kThreads / kWarp == kWarp);
+    ExpSum all = shared.warps[thread.index() % kWarp];
+    for (int mask = kWarp / 2; mask > 0; mask /= 2) {
+      all = Add(all, {thread.ShuffleXor(all.most, mask), thread.ShuffleXor(all.sum, mask)});
+    }
     return all;
   }
 };
@@ -99,10 +128,8 @@ struct CountValid {
 }  // namespace
 
 LaunchResult LaunchCrossEntropy(const CrossEntropy& chunk, Stream stream) {
-  return WithElement(chunk.element, [&]<typename T>(T*) {
-    const bool packed = chunk.vocabulary % kPack == 0 && ArePacked<T>({chunk.logits});
-    return Launch(Loss<T>{chunk, packed}, chunk.rows, stream);
-  });
+  return WithElement(chunk.element,
+                     [&]<typename T>(T*) { return Launch(Loss<T>{chunk}, chunk.rows, stream); });
 }
 
 LaunchResult LaunchCountValid(const int64_t* labels, int64_t count, int64_t ignored, int64_t* valid,

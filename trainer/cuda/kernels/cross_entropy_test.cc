@@ -80,16 +80,27 @@ TEST(CrossEntropyTest, LossAndGradientAreNearTheirTwinsInFp64) {
   }
 }
 
+TEST(CrossEntropyTest, RowsOfAnyWidthAndPlaceAreNearTheirTwinsInFp64) {
+  for (const Element element : {Element::kFloat, Element::kBfloat16}) {
+    ExpectExact(element, 3, 5, 1.0, 3);      // shorter than a run
+    ExpectExact(element, 2, 50257, 2.0, 0);  // each row begins elsewhere
+    ExpectExact(element, 1, 50304, 2.0, 0);
+    ExpectExact(element, 1, 128256, 20.0, 5);
+  }
+}
+
 struct Outcome {
   std::vector<double> losses, gradient;
 };
 
-Outcome LossesOf(const std::vector<double>& values, const std::vector<int64_t>& label_values) {
+Outcome LossesOf(const std::vector<double>& values, const std::vector<int64_t>& label_values,
+                 Element element = Element::kFloat) {
   const auto rows = static_cast<int64_t>(label_values.size());
-  const DeviceValues logits(Element::kFloat, values), losses(Element::kFloat, rows);
+  const DeviceValues logits(element, values), losses(Element::kFloat, rows);
   const DeviceArray<int64_t> labels(label_values);
   EXPECT_TRUE(LaunchCrossEntropy({.rows = rows,
                                   .vocabulary = static_cast<int64_t>(values.size()) / rows,
+                                  .element = element,
                                   .logits = logits.data(),
                                   .labels = labels.data(),
                                   .losses = losses.floats()},
@@ -100,13 +111,17 @@ Outcome LossesOf(const std::vector<double>& values, const std::vector<int64_t>& 
 
 TEST(CrossEntropyTest, AMaskedLogitHasNoShare) {
   const double masked = -std::numeric_limits<double>::infinity();
-  const Outcome outcome = LossesOf({masked, 0.0, 0.0}, {2});
-  EXPECT_NEAR(outcome.losses[0], std::log(2.0), 1e-6);
-  EXPECT_EQ(outcome.gradient, (std::vector<double>{0.0, 0.5, -0.5}));
+  for (const Element element : {Element::kFloat, Element::kBfloat16}) {
+    const Outcome outcome = LossesOf({masked, 0.0, 0.0}, {2}, element);
+    EXPECT_NEAR(outcome.losses[0], std::log(2.0), 1e-6);
+    EXPECT_EQ(outcome.gradient, (std::vector<double>{0.0, 0.5, -0.5}));
+  }
 }
 
 TEST(CrossEntropyTest, ALogitThatIsNotANumberMakesTheLossNone) {
-  EXPECT_TRUE(std::isnan(LossesOf({NAN, 0.0, 0.0}, {2}).losses[0]));
+  for (const Element element : {Element::kFloat, Element::kBfloat16}) {
+    EXPECT_TRUE(std::isnan(LossesOf({NAN, 0.0, 0.0}, {2}, element).losses[0]));
+  }
 }
 
 TEST(CrossEntropyTest, ALabelThatIsNoColumnMakesTheLossNoNumberAndGivesNoGradient) {

@@ -89,7 +89,21 @@ MUSTER_DEVICE void ForEach(int64_t me, int64_t all, int64_t count, bool packed, 
   for (int64_t i = packs * kPack + me; i < count; i += all) body(Width<1>(), i);
 }
 
-// The same over the threads of the whole grid.
+// The same for the elements of one array, in runs of kRun and of one: runs of one at its ends, so
+// that it may begin anywhere.
+template <int kRun, typename T, typename Body>
+MUSTER_DEVICE void ForEachAligned(int64_t me, int64_t all, const T* array, int64_t count,
+                                  const Body& body) {
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(array) / sizeof(T) % kRun);
+  int64_t begin = past == 0 ? 0 : kRun - past;
+  if (begin > count) begin = count;
+  const int64_t end = begin + (count - begin) / kRun * kRun;
+  if (me < begin) body(Width<1>(), me);
+  for (int64_t i = begin + me * kRun; i < end; i += all * kRun) body(Width<kRun>(), i);
+  if (end + me < count) body(Width<1>(), end + me);
+}
+
+// The same as ForEach() over the threads of the whole grid.
 template <typename Body>
 MUSTER_DEVICE void ForEachOfGrid(const Thread& thread, int64_t count, bool packed,
                                  const Body& body) {

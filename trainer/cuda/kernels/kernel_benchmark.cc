@@ -4,6 +4,7 @@
 // counted in bytes that must be read and written; a line of the copy's own rate, in GB/s, comes
 // first. ELEMENTS, 2^26 if left out, should fill caches many times over. REPEATS is 20.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -67,7 +68,10 @@ class Benchmark {
 
   // `per_element` is the number of bytes that are read and written for each element.
   void Row(const char* name, int64_t per_element, const std::function<LaunchResult()>& launch) {
-    const double rate = static_cast<double>(bytes(per_element)) / SecondsOf(repeats_, launch);
+    Print(name, bytes(per_element), launch);
+  }
+  void Print(const char* name, size_t bytes, const std::function<LaunchResult()>& launch) {
+    const double rate = static_cast<double>(bytes) / SecondsOf(repeats_, launch);
     std::printf("%s %.4g\n", name, 100 * rate / copy_);
   }
 
@@ -118,6 +122,21 @@ class Benchmark {
                                  .losses = at(1)},
                                 nullptr);
     });
+    CrossEntropyOfGpt2();
+  }
+
+  // Rows of the vocabulary of GPT-2, as far as an array reaches.
+  void CrossEntropyOfGpt2() {
+    const int64_t vocabulary = std::min<int64_t>(50304, count_);
+    const CrossEntropy chunk{.rows = std::min(2 * count_ / vocabulary, rows_),
+                             .vocabulary = vocabulary,
+                             .element = kBf16,
+                             .logits = at(0),
+                             .labels = labels_.data(),
+                             .losses = at(1)};
+    Print("cross-entropy BF16, vocabulary of GPT-2",
+          static_cast<size_t>(4 * chunk.rows * vocabulary),
+          [&] { return LaunchCrossEntropy(chunk, nullptr); });
   }
 
   NormForward Norm(bool centered) const {

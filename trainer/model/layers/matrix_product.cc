@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "ATen/core/dispatch/Dispatcher.h"
+#include "ATen/ops/addmm.h"
 #include "ATen/ops/linear.h"
+#include "ATen/ops/mm.h"
 #include "ATen/ops/zeros_like.h"
 
 namespace muster::trainer {
@@ -35,7 +37,16 @@ int64_t BlockElements(const at::Tensor& tensor) {
   return tensor.is_cpu() ? int64_t{1} << 21 : int64_t{1} << 26;
 }
 
-at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
+// Tells whether the device can multiply such tensors into `sum` of FP32, without rounding products
+// to the tensors' type.
+bool MultipliesInto(const at::Tensor& sum, const at::Tensor& a) {
+  return sum.is_cuda() && sum.scalar_type() == at::kFloat &&
+         (a.scalar_type() == at::kBFloat16 || a.scalar_type() == at::kHalf);
+}
+
+// Returns a product that is to be added to `sum`.
+at::Tensor ProductFor(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  if (MultipliesInto(sum, a)) return at::mm(a, b, at::kFloat);
   return UsesOneDnn(a) ? TimesTransposed(a, b.t()) : a.matmul(b);
 }
 
@@ -89,12 +100,19 @@ void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
     sum.addmm_(a, b, 1.0, *known);
     return;
   }
+  if (known.has_value() && MultipliesInto(sum, a)) {
+    // LibTorch makes no copy of the sum if that is the output too.
+    at::Tensor out = sum;
+    at::addmm_out(out, sum, a, b, at::kFloat, 1.0, *known);
+    return;
+  }
   const int64_t most = BlockElements(sum);
   const int64_t blocks = (sum.numel() + most - 1) / most;
   const int64_t size = (a.size(0) + blocks - 1) / std::max<int64_t>(blocks, 1);
   for (int64_t begin = 0; begin < a.size(0); begin += size) {
     const int64_t count = std::min(size, a.size(0) - begin);
-    factor.AddTo(sum.narrow(0, begin, count), Product(a.narrow(0, begin, count), b));
+    const at::Tensor part = sum.narrow(0, begin, count);
+    factor.AddTo(part, ProductFor(part, a.narrow(0, begin, count), b));
   }
 }
 

@@ -42,7 +42,9 @@ class Factor {
 };
 
 // Adds factor * a [m, rows] times b [rows, n] to sum [m, n], which may be of a wider type, without
-// a second tensor of its size. Products in a narrow type are rounded to it before they are added.
+// a second tensor of its size. Products in a narrow type are rounded to it before they are added,
+// but CUDA devices compute those for an FP32 sum in FP32, and add them as they go where the host
+// knows the factor.
 void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b,
                 const Factor& factor = {});
 

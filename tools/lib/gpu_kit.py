@@ -27,8 +27,8 @@ PROGRAMS = KIT / "trainer"
 CANNOT_RUN = 3
 
 PROBE = """
-import json, os, torch
-facts = {"torch": torch.__version__, "cuda": torch.version.cuda, "folder": os.path.dirname(torch.__file__)}
+import json, os, sys, torch
+facts = {"python": "cp%d%d" % sys.version_info[:2], "torch": torch.__version__, "cuda": torch.version.cuda, "folder": os.path.dirname(torch.__file__)}
 facts["cards"] = torch.cuda.device_count() if torch.cuda.is_available() else 0
 if facts["cards"]:
     properties = torch.cuda.get_device_properties(0)
@@ -172,10 +172,21 @@ def conformance(run):
     run.check("conformance NCCL of 1, Gloo of 2 and 4", [run.program("conformance_on_gpu")], 600, cases)
 
 
+def fits(wheel, python):
+    """Whether a wheel's file name says that it is for this Python, such as cp312, or for any."""
+    tag, abi = wheel.removesuffix(".whl").split("-")[-3:-1]
+    return abi in ("none", "abi3") or python == tag
+
+
 def unpack_transformers(run):
-    """Puts the kit's transformers beside the machine's PyTorch. Returns why it cannot be imported, or ""."""
+    """Puts the kit's transformers beside the machine's PyTorch. Returns why it cannot be imported, or "".
+
+    A package whose wheel is for another Python is the machine's own, if it has it.
+    """
     folder = os.path.join(run.folder, "transformers")
     for wheel in sorted((KIT / "wheels").glob("*.whl")):
+        if not fits(wheel.name, run.facts["python"]):
+            continue
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
     run.environment["PYTHONPATH"] += f":{folder}"

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-FACTS = {"torch": "2.11.0+cu130", "cuda": "13.0", "folder": "/t/torch", "cards": 1, "card": "NVIDIA H200", "memory": 1, "nccl": "2.28.9"}
+FACTS = {"python": "cp311", "torch": "2.11.0+cu130", "cuda": "13.0", "folder": "/t/torch", "cards": 1, "card": "NVIDIA H200", "memory": 1, "nccl": "2.28.9"}
 
 SERVER = """
 import json, sys
@@ -147,6 +147,12 @@ class KitTest(unittest.TestCase):
         for command, expected in ([show], f"{self.folder}/lib:/t/torch/lib"), ([run.python, show], os.environ.get("LD_LIBRARY_PATH", "none")):
             process = run.start(command, stdout=subprocess.PIPE)
             self.assertEqual(process.communicate()[0].strip(), expected)
+
+    def test_a_wheel_fits_its_own_python_or_any(self):
+        fits = {"tokenizers-0.22.1-cp39-abi3-manylinux_2_17_x86_64.whl": True, "transformers-4.57.1-py3-none-any.whl": True,
+                "regex-2025.1-1-cp311-cp311-manylinux2014_x86_64.whl": False, "regex-2025.1-cp312-cp312-manylinux2014_x86_64.whl": True}
+        for wheel, expected in fits.items():
+            self.assertEqual(self.kit.fits(wheel, "cp312"), expected, wheel)
 
     def test_llama_and_bloom_need_transformers(self):
         run = self.new_run()

@@ -21,8 +21,9 @@ PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/g
 SCRIPTS = ["tests/parity/comparison.py", "tests/parity/gpt2_reference.py", "tests/parity/parity.py",
            "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]
 # PyTorch's wheels and the base of every Linux have these.
+# The C library's parts must all be of one build, so that none is taken along.
 ELSEWHERE = ("libtorch", "libc10", "libcud", "libcupti", "libgomp", "libnccl", "libc.so", "libm.so", "libdl.so", "libpthread.so",
-             "librt.so", "ld-linux", "libstdc++", "libgcc_s")
+             "libresolv.so", "librt.so", "ld-linux", "libstdc++", "libgcc_s")
 
 
 def needed_libraries(program, found):

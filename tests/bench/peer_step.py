@@ -1,8 +1,9 @@
 """usage: peer_step.py CONFIG_JSON RANK WORLD STORE
 
-The peer of the step benchmark: GPT-2 training steps in PyTorch eager, data parallel over gloo when WORLD > 1: with
+The peer of the step benchmark: training steps of GPT-2 or LLaMA in PyTorch eager, GPT-2 data parallel over gloo when WORLD > 1: with
 DDP, or with FSDP2 (fully_shard of each layer), as the config's `peer` says. For each line on stdin it runs one step on random tokens and prints its seconds.
 `device` is cpu or cuda, `precision` fp32 or bf16 (autocast), `tf32` allows TF32 in fp32, `compile` is a mode of torch.compile.
+A line "memory" is answered with the most bytes that tensors on the card had at one time since the last such line.
 """
 import json
 import pathlib
@@ -13,6 +14,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "parity"
 import torch  # noqa: E402
 
 import gpt2_reference as reference  # noqa: E402
+import llama_reference  # noqa: E402
+
+
+def make_model(shape):
+    fields = {name: value for name, value in shape.items() if name != "family"}
+    return (llama_reference.Llama if shape.get("family") == "llama" else reference.Gpt2)(**fields)
+
+
+def take_peak():
+    peak = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return json.dumps({"peak": peak})
 
 
 def parallel(model, peer, world):
@@ -33,7 +46,8 @@ def main():
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = config.get("tf32", False)
     shape, device = config["shape"], config.get("device", "cpu")
-    model = reference.Gpt2(**shape).to(device)
+    with torch.device(device):
+        model = make_model(shape)
     trained = torch.compile(model, mode=config["compile"]) if "compile" in config else model
     bf16 = config.get("precision", "fp32") == "bf16"
     finish = torch.cuda.synchronize if device == "cuda" else lambda: None
@@ -44,7 +58,10 @@ def main():
     micro_batches = config["globalBatch"] // config["microBatch"] // world
     size = (micro_batches, config["microBatch"], config["sequence"] + 1)
     print("ready", flush=True)
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        if line == "memory\n":
+            print(take_peak(), flush=True)
+            continue
         tokens = torch.randint(shape["vocabulary"], size)
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)

@@ -2,9 +2,13 @@
 //
 // muster's side of the step benchmark: for each line on stdin, runs one training step of the engine
 // on random tokens and prints its duration in seconds. Ranks find each other through the file
-// STORE.endpoint. If the configuration says countMemory, a line "memory" is answered with the bytes
-// of the state and the peak of all tensors' since the first step, and with what the planner
-// expects. device is cpu or cuda, precision fp32 or bf16; a duration ends when the device is done.
+// STORE.endpoint. device is cpu or cuda, precision fp32 or bf16; a duration ends when the device is
+// done. Two lines mean something else:
+//   memory      If the configuration says countMemory, is answered with the bytes of the state and
+//               the peak of all tensors' since the first step, and with what the planner expects;
+//               on a card, with the peak of all tensors' there since the last such line.
+//   trace FILE  Runs tracedSteps steps (1), writes to FILE what they computed, when and for how
+//               long, in the format of Chrome's trace viewer, and prints their duration.
 
 #include <poll.h>
 
@@ -14,20 +18,27 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ATen/Context.h"
 #include "ATen/Parallel.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/memory.h"
 #include "planner/model_shape.h"
 #include "tests/bench/counting_allocator.h"
+#include "tests/bench/device_peak.h"
 #include "tests/bench/or_die.h"
 #include "tests/bench/random_feed.h"
+#include "tests/bench/shape_json.h"
+#include "tests/bench/step_trace.h"
 #include "tests/gpu/use_device.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/mesh_shape.h"
@@ -80,17 +91,6 @@ class Groups {
   std::unique_ptr<Communicator> world_, shard_, replicas_;
 };
 
-planner::ModelShape ShapeOf(const Json& shape) {
-  planner::ModelShape model;
-  model.layers = shape.at("layers");
-  model.heads = shape.at("heads");
-  model.width = shape.at("width");
-  model.positions = shape.at("positions");
-  model.vocabulary = shape.at("vocabulary");
-  model.dropout = 0;
-  return model;
-}
-
 TrainingOptions OptionsOf(const Json& config, int zero) {
   TrainingOptions options;
   options.seed = 1;
@@ -135,10 +135,23 @@ Json Memory(const planner::ModelShape& model, const TrainingOptions& options, in
             {"optimizer", expected.optimizer}}}};
 }
 
+void Print(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+// Returns the seconds of some steps, to the device's end of the last one.
+double Run(Engine& engine, const TrainingState& state, int steps) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < steps; ++i) OrDie(engine.Step({}));
+  if (!state.options().device.is_cpu()) state.units()[0].values().narrow(0, 0, 1).cpu();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 void Serve(const Json& config, int rank, int world, const std::string& store) {
   CountingAllocator* const counted =
       config.value("countMemory", false) ? &CountingAllocator::Install() : nullptr;
-  const planner::ModelShape model = ShapeOf(config.at("shape"));
+  const planner::ModelShape model = OrDie(ShapeOf(config.at("shape")));
   const int zero = config.value("zero", 0);
   TrainingOptions options = OptionsOf(config, zero);
   options.device = OrDie(UseDevice(config.value("device", "cpu")));
@@ -153,21 +166,22 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   Engine engine(*state, feed, timer, interrupt);
   const Groups groups(rank, world, shards, store);
   OkOrDie(engine.BeginAlone(groups.get()));
-  std::printf("ready\n");
-  std::fflush(stdout);
+  Print("ready");
   if (counted != nullptr) counted->ResetPeak();
   for (std::string line; std::getline(std::cin, line);) {
+    absl::string_view trace = line;
     if (line == "memory" && counted != nullptr) {
-      std::printf("%s\n", Memory(model, options, zero, *state, *counted).dump().c_str());
-      std::fflush(stdout);
-      continue;
+      Print(Memory(model, options, zero, *state, *counted).dump());
+    } else if (line == "memory") {
+      Print(Json{{"peak", OrDie(TakeDevicePeak(options.device))}}.dump());
+    } else if (absl::ConsumePrefix(&trace, "trace ")) {
+      auto recorded = std::make_unique<StepTrace>(std::string(trace));
+      const double seconds = Run(engine, *state, config.value("tracedSteps", 1));
+      recorded.reset();  // the file is whole when the duration is read
+      Print(absl::StrFormat("%.9f", seconds));
+    } else {
+      Print(absl::StrFormat("%.9f", Run(engine, *state, 1)));
     }
-    const auto start = std::chrono::steady_clock::now();
-    OrDie(engine.Step({}));
-    if (!options.device.is_cpu()) state->units()[0].values().narrow(0, 0, 1).cpu();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::printf("%.9f\n", seconds.count());
-    std::fflush(stdout);
   }
 }
 

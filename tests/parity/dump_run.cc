@@ -34,9 +34,10 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
+#include "tests/bench/or_die.h"
 #include "tests/gpu/use_device.h"
+#include "tests/parity/run_files.h"
 #include "tests/parity/toy_run.h"
-#include "trainer/checkpoint/safetensors.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/engine.h"
@@ -55,32 +56,8 @@
 namespace muster::trainer {
 namespace {
 
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "dump_run: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
-
 void Write(const std::string& path, const std::vector<NamedTensor>& tensors) {
-  std::vector<at::Tensor> whole;  // kept alive until the file is written
-  std::vector<TensorView> views;
-  for (const NamedTensor& named : tensors) {
-    whole.push_back(named.tensor.contiguous().cpu());
-    const at::Tensor& t = whole.back();
-    const DataType type = t.scalar_type() == at::kDouble  ? DataType::kF64
-                          : t.scalar_type() == at::kFloat ? DataType::kF32
-                                                          : DataType::kI64;
-    views.push_back({named.name,
-                     type,
-                     t.sizes().vec(),
-                     {static_cast<const std::byte*>(t.const_data_ptr()), t.nbytes()}});
-  }
-  OrDie(WriteSafetensors(FileSystem(), path, views, {}));
+  OkOrDie(WriteTensors(path, tensors));
 }
 
 std::string Named(const std::string& folder, const std::string& file) {
@@ -218,18 +195,7 @@ void WriteRun(const std::string& folder, const ToyRun& run, const Subject& subje
                      {"gradientNorms", curve.norms},
                      {"config", OrDie(ParseJson(model.config_json))},
                      {"script", subject.script},
-                     {"optimizer",
-                      {{"name", run.optimizer},
-                       {"learningRate", o.schedule.peak},
-                       {"schedule", "cosine"},
-                       {"warmupSteps", o.schedule.warmup_steps},
-                       {"finalFraction", o.schedule.final_fraction},
-                       {"beta1", o.optimizer.beta1},
-                       {"beta2", o.optimizer.beta2},
-                       {"epsilon", o.optimizer.epsilon},
-                       {"weightDecay", o.optimizer.weight_decay},
-                       {"momentum", o.optimizer.momentum},
-                       {"clipNorm", o.clip_norm}}}};
+                     {"optimizer", OptimizerJson(run.optimizer, o)}};
   OkOrDie(WriteFileAtomically(FileSystem(), JoinPath(folder, "run.json"), json.dump()));
 }
 

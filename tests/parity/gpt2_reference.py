@@ -91,7 +91,7 @@ class Gpt2(torch.nn.Module):
 
     def logits(self, tokens):
         t = self.transformer
-        x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.size(1)))
+        x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.size(1), device=tokens.device))
         for layer in t["h"]:
             x = layer(x)
         return t["ln_f"](x) @ t["wte"].weight.T

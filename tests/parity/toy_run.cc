@@ -57,20 +57,19 @@ TrainingOptions ToyOptions(const ToyRun& run, int64_t micro_batches) {
 }
 
 absl::StatusOr<MicroBatch> GrammarFeed::Training(const MicroBatchPosition& place) {
-  MicroBatch batch{.tokens = at::empty({rows_, kToySequence}, at::kLong),
-                   .labels = at::empty({rows_, kToySequence}, at::kLong)};
+  MicroBatch batch{.tokens = at::empty({rows_, sequence_}, at::kLong),
+                   .labels = at::empty({rows_, sequence_}, at::kLong)};
   for (int64_t row = 0; row < rows_; ++row) {
     batch.samples.push_back(place.consumed + place.micro_batch * rows_ + row);
     uint64_t state = static_cast<uint64_t>(batch.samples.back()) * 0x9E3779B97F4A7C15u + 1;
-    int64_t token = static_cast<int64_t>(state % kToyVocabulary);
-    for (int64_t i = 0; i < kToySequence; ++i) {
-      batch.tokens.mutable_data_ptr<int64_t>()[row * kToySequence + i] = token;
+    int64_t token = static_cast<int64_t>(state % symbols_);
+    for (int64_t i = 0; i < sequence_; ++i) {
+      batch.tokens.mutable_data_ptr<int64_t>()[row * sequence_ + i] = token;
       state = state * 6364136223846793005u + 1442695040888963407u;
       const auto choice = static_cast<int64_t>((state >> 60) % 3);
-      token = (token * 7 + 11 + choice * choice) % kToyVocabulary;
-      const bool valid = i < kToySequence - batch.samples.back() * 7 % 20;
-      batch.labels.mutable_data_ptr<int64_t>()[row * kToySequence + i] =
-          valid ? token : kIgnoredLabel;
+      token = (token * 7 + 11 + choice * choice) % symbols_;
+      const bool valid = i < sequence_ - batch.samples.back() * 7 % 20;
+      batch.labels.mutable_data_ptr<int64_t>()[row * sequence_ + i] = valid ? token : kIgnoredLabel;
     }
   }
   return batch;

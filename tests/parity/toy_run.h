@@ -33,14 +33,17 @@ TrainingOptions ToyOptions(const ToyRun& run, int64_t micro_batches);
 // are alike. Their ends have no labels, so that ranks have unequal numbers of valid tokens.
 class GrammarFeed : public BatchFeed {
  public:
-  // `rows` is the number of sequences of a micro-batch.
-  explicit GrammarFeed(int64_t rows) : rows_(rows) {}
+  // `rows` is the number of sequences of a micro-batch, which have `sequence` tokens each, of the
+  // first `symbols` of a vocabulary.
+  explicit GrammarFeed(int64_t rows, int64_t sequence = kToySequence,
+                       int64_t symbols = kToyVocabulary)
+      : rows_(rows), sequence_(sequence), symbols_(symbols) {}
 
   absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) override;
   absl::StatusOr<MicroBatch> Validation(int64_t index) override;
 
  private:
-  const int64_t rows_;
+  const int64_t rows_, sequence_, symbols_;
 };
 
 }  // namespace muster::trainer

@@ -17,12 +17,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIMIT = 60 << 20
 
 PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/gpu/conformance_on_gpu", "tests/gpu/resume_on_gpu",
-            "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]
-SCRIPTS = ["tests/parity/comparison.py", "tests/parity/gpt2_reference.py", "tests/parity/parity.py",
-           "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]
+            "tests/parity/curve_run", "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]
+SCRIPTS = ["tests/parity/comparison.py", "tests/parity/curve.py", "tests/parity/gpt2_reference.py", "tests/parity/llama_reference.py",
+           "tests/parity/parity.py", "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]
+OWN_SCRIPTS = ["gpu_kit.py", "gpu_kit_benchmarks.py", "gpu_kit_run.py"]
 # PyTorch's wheels and the base of every Linux have these.
+# The C library's parts must all be of one build, so that none is taken along.
 ELSEWHERE = ("libtorch", "libc10", "libcud", "libcupti", "libgomp", "libnccl", "libc.so", "libm.so", "libdl.so", "libpthread.so",
-             "librt.so", "ld-linux", "libstdc++", "libgcc_s")
+             "libresolv.so", "librt.so", "ld-linux", "libstdc++", "libgcc_s")
 
 
 def needed_libraries(program, found):
@@ -61,7 +63,8 @@ def pack(bin_folder, out, wheels):
     for script in SCRIPTS:
         (out / "python" / script).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / script, out / "python" / script)
-    shutil.copyfile(ROOT / "tools/lib/gpu_kit.py", out / "python/gpu_kit.py")
+    for script in OWN_SCRIPTS:
+        shutil.copyfile(ROOT / "tools/lib" / script, out / "python" / script)
     (out / "wheels").mkdir()
     for wheel in wheels:
         shutil.copyfile(wheel, out / "wheels" / pathlib.Path(wheel).name)

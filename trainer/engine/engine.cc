@@ -306,7 +306,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .losses = AsSpan(losses),
                                .valid_tokens = valid_tokens_,
                                .chunks = sums.chunks,
-                               .chunk_squares = sums.squares,
+                               .chunk_squares = AsSpan(sums.squares),
                                .save = requests.save,
                                .stop = requests.stop,
                                .copy = requests.copy,

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "ATen/ops/empty.h"
 #include "ATen/ops/full.h"
 #include "ATen/ops/stack.h"
 #include "absl/strings/str_cat.h"
@@ -39,10 +40,13 @@ absl::Status BlockRunner::Backward(int block, int micro_batch) {
   return Catch(*model_.blocks[block], "backward", [&] { BackwardOrThrow(block, micro_batch); });
 }
 
+at::Tensor BlockRunner::LossesOnDevice(int64_t count) const {
+  if (count == 0) return at::empty({0}, at::kDouble);
+  return at::stack(at::TensorList(losses_.data(), static_cast<size_t>(count))).to(at::kDouble);
+}
+
 std::vector<double> BlockRunner::losses(int64_t count) const {
-  if (count == 0) return {};
-  const at::Tensor all =
-      at::stack(at::TensorList(losses_.data(), static_cast<size_t>(count))).to(at::kDouble).cpu();
+  const at::Tensor all = LossesOnDevice(count).cpu();
   const std::span<const double> numbers = AsSpan(all);
   return {numbers.begin(), numbers.end()};
 }

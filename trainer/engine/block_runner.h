@@ -30,8 +30,10 @@ class BlockRunner {
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
 
-  // Returns the losses of the first `count` micro-batches, each summed over valid tokens. Their
-  // last block must have run. Waits for their device, once.
+  // Returns the losses of the first `count` micro-batches, each summed over valid tokens, as FP64
+  // [count] on their device, for which it does not wait. Their last block must have run.
+  at::Tensor LossesOnDevice(int64_t count) const;
+  // The same numbers on the host. Waits for the device, once.
   std::vector<double> losses(int64_t count) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ATen/core/Tensor.h"
 #include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
@@ -11,7 +12,7 @@ namespace muster::trainer {
 // The sums of squares of some chunks of the gradients, which are numbered over all units.
 struct SummedChunks {
   std::vector<int64_t> chunks;
-  std::vector<double> squares;
+  at::Tensor squares;  // FP64 on the host
 };
 
 // Sums the chunks of this rank's slices that are its own to sum: the `copies` ranks that hold the

@@ -296,15 +296,17 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
   const Communicator& copies = groups_.replicas == nullptr ? *communicator_ : *groups_.replicas;
+  // The device computes both before the host waits for either.
+  const at::Tensor losses_on_device = runner_.LossesOnDevice(micro_batches_.leaves());
   const SummedChunks sums = SumOwnChunks(state_.units(), copies.rank(), copies.size());
-  const std::vector<double> losses = runner_.losses(micro_batches_.leaves());
+  const at::Tensor losses = losses_on_device.cpu();
   const VoteContribution share{.version = state_.commit().next(),
                                .trajectory = options.trajectory,
                                .first_micro_batch = micro_batches_.begin,
-                               .losses = losses,
+                               .losses = AsSpan(losses),
                                .valid_tokens = valid_tokens_,
                                .chunks = sums.chunks,
-                               .chunk_squares = sums.squares,
+                               .chunk_squares = AsSpan(sums.squares),
                                .save = requests.save,
                                .stop = requests.stop,
                                .copy = requests.copy,

@@ -22,11 +22,15 @@ class FastReducer final : public GradientReducer {
 
   void Begin() override {
     pending_.clear();
-    for (Unit& unit : units_) at::Tensor(unit.gradients()).zero_();
+    cleared_.assign(units_.size(), false);
   }
-  absl::Status MicroBatchBegins(int) override { return absl::OkStatus(); }
+  absl::Status MicroBatchBegins(int unit) override {
+    ClearOnce(unit);
+    return absl::OkStatus();
+  }
   void MicroBatchDone(int, int) override {}
   absl::Status Reduce(int unit) override {
+    ClearOnce(unit);  // a rank that has no micro-batch sends zeros
     if (communicator_.size() == 1) return absl::OkStatus();
     pending_.push_back(communicator_.AllReduce(units_[unit].gradients(), ReduceOp::kSum,
                                                units_[unit].layout().name));
@@ -39,9 +43,18 @@ class FastReducer final : public GradientReducer {
   }
 
  private:
+  // Zeros a unit's gradients in its first backward pass: a device waits for the host when a step
+  // begins, and the host for the device by then.
+  void ClearOnce(int unit) {
+    const auto u = static_cast<size_t>(unit);
+    if (!cleared_[u]) at::Tensor(units_[u].gradients()).zero_();
+    cleared_[u] = true;
+  }
+
   std::vector<Unit>& units_;
   Communicator& communicator_;
   std::vector<std::unique_ptr<Pending>> pending_;
+  std::vector<bool> cleared_;  // by unit
 };
 
 // A partial sum over one node of the tree, of one unit.

@@ -4,6 +4,7 @@
 
 #include "ATen/ops/equal.h"
 #include "ATen/ops/ones.h"
+#include "ATen/ops/ones_like.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
@@ -55,6 +56,18 @@ TEST(AddToGradientTest, OnlyALeafThatHasAGradientIsAddedTo) {
   EXPECT_FALSE(AddToGradient(leaf, product, Factor(3.0)).defined());
   EXPECT_TRUE(leaf.grad().is_same(memory));
   EXPECT_LT(Distance(memory, product.mul(5)), 1e-6);
+}
+
+TEST(AddToGradientTest, ProductsOfBf16AreAddedToTheGradientOfAnFp32Weight) {
+  const at::Tensor a = at::randn({6, 40}, at::kBFloat16), b = at::randn({40, 3}, at::kBFloat16);
+  const at::Tensor product = a.to(at::kDouble).matmul(b.to(at::kDouble));
+  const at::Tensor leaf = at::ones({6, 3}).requires_grad_(true);
+  const at::Tensor returned = AddToGradient(leaf, a, b);
+  EXPECT_EQ(returned.scalar_type(), at::kFloat);
+  EXPECT_LT(Distance(returned, product), 1e-2);
+  leaf.mutable_grad() = at::ones_like(leaf);
+  EXPECT_FALSE(AddToGradient(leaf, a, b).defined());
+  EXPECT_LT(Distance(leaf.grad().sub(1), product), 1e-2);
 }
 
 TEST(TimesTransposedTest, TheSameProductTwiceIsTheSameBits) {

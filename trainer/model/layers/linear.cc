@@ -20,6 +20,12 @@ at::Tensor WeightGradient(const at::Tensor& weight, const at::Tensor& a, const a
   return b.size(0) < kManyRows ? AddToGradient(weight, a, b) : TimesTransposed(a, b.t());
 }
 
+// Returns a times b, of a narrower type than the weight's, or nothing if it is in the weight's
+// gradient already: CUDA adds such a product to it without rounding it first.
+at::Tensor CastWeightGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b) {
+  return a.is_cuda() ? AddToGradient(weight, a, b) : a.matmul(b).to(weight.scalar_type());
+}
+
 // y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
 class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
  public:
@@ -76,7 +82,7 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
       x_gradient = g.matmul(transposed ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient = (transposed ? x.t().matmul(g) : g.t().matmul(x)).to(weight.scalar_type());
+      weight_gradient = CastWeightGradient(weight, transposed ? x.t() : g.t(), transposed ? g : x);
     }
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
       bias_gradient = g.sum(0).to(static_cast<at::ScalarType>(bias->second.toInt()));

@@ -7,6 +7,7 @@
 #include "ATen/ops/empty_like.h"
 #include "c10/core/DeviceGuard.h"
 #include "trainer/cuda/kernels/activation.h"
+#include "trainer/cuda/kernels/column_sums.h"
 #include "trainer/cuda/kernels/cross_entropy.h"
 #include "trainer/cuda/kernels/norm.h"
 #include "trainer/cuda/kernels/pack_heads.h"
@@ -146,6 +147,23 @@ class OnDevice final : public LayerKernels {
     }
     CheckLaunch(LaunchPackHeads(pack, current_(queries.device())), "putting heads together");
     return packed;
+  }
+
+  at::Tensor ColumnSums(const at::Tensor& matrix) const override {
+    const c10::DeviceGuard guard(matrix.device());
+    const at::Tensor rows = matrix.contiguous();
+    const int64_t width = rows.size(1);
+    const at::Tensor sums = Floats(rows, {width});
+    const at::Tensor workspace = Floats(rows, {ColumnSumsWorkspace(rows.size(0), width)});
+    CheckLaunch(LaunchColumnSums({.rows = rows.size(0),
+                                  .width = width,
+                                  .element = ElementOf(rows),
+                                  .matrix = rows.const_data_ptr(),
+                                  .sums = FloatsOf(sums),
+                                  .workspace = FloatsOf(workspace)},
+                                 current_(rows.device())),
+                "the gradient of a bias");
+    return sums;
   }
 
   at::Tensor Gelu(const at::Tensor& input) const override {

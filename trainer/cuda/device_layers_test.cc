@@ -103,6 +103,13 @@ TEST_P(DeviceLayersTest, ABranchIsAddedBeforeTheNormAndGetsTheGradientOfTheSum) 
   ExpectNear(of.bias, truth.gradients[3], limit(), "bias");
 }
 
+TEST_P(DeviceLayersTest, ColumnsAreAddedInFp32) {
+  const at::Tensor matrix = Random({40, 300}).t();
+  const at::Tensor sums = OnEmulation().ColumnSums(matrix);
+  EXPECT_EQ(sums.scalar_type(), at::kFloat);
+  ExpectNear(sums, matrix.to(at::kDouble).sum(0), 1e-4, "sums");
+}
+
 TEST_P(DeviceLayersTest, HeadsArePutTogetherWhereverTheyLie) {
   const at::Tensor q = Random({2, 3, 5, 8}), k = Random({2, 5, 3, 8}).transpose(1, 2);
   const at::Tensor v = Random({2, 3, 8, 5}).transpose(2, 3);

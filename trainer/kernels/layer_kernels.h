@@ -48,6 +48,9 @@ class LayerKernels {
   virtual at::Tensor PackHeads(const at::Tensor& queries, const at::Tensor& keys,
                                const at::Tensor& values, bool by_head) const = 0;
 
+  // Returns the sums of the columns of `matrix` [rows, width], FP32 [width]: a bias's gradient.
+  virtual at::Tensor ColumnSums(const at::Tensor& matrix) const = 0;
+
   // GELU in its tanh form (Hendrycks and Gimpel, 2016).
   virtual at::Tensor Gelu(const at::Tensor& x) const = 0;
   virtual at::Tensor GeluBackward(const at::Tensor& gradient, const at::Tensor& x) const = 0;

@@ -3,26 +3,29 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "trainer/cuda/kernels/add_shares.h"
 #include "trainer/cuda/kernels/elements.h"
 #include "trainer/cuda/kernels/kernel.h"
 
 namespace muster::trainer::cuda {
 namespace {
 
-// The most blocks whose shares in the gradients of gain and bias are added: a number of its own, so
-// that the order of additions depends on no card, and three for each multiprocessor of an H100.
-constexpr int64_t kMostShares = 396;
+// The most blocks whose shares in the gradients of gain and bias are added.
+constexpr int64_t kMostShares = 528;
 constexpr int kRowThreads = 256;
 
-// A team of threads keeps a row in its registers: each thread has so many packs of it.
-constexpr int kPacks = 8;
-template <int kTeam>
-constexpr int kWidest = kTeam * kPacks * kPack;
-
-template <int kTeam>
+// A team of so many threads keeps a row in its registers: each thread has so many packs of it.
+template <int kTeam, int kPacks>
 struct Team {
   static constexpr int kThreads = kTeam < 128 ? 128 : kTeam;
   static constexpr int kTeams = kThreads / kTeam;  // of a block
+  static constexpr int kWidest = kTeam * kPacks * kPack;
+  using Packs = float[kPacks][kPack];
+
+  // As many blocks as an H100 holds at a time with the registers that the gradient needs. It is no
+  // other on other cards, so that the order of additions depends on none.
+  static constexpr int64_t kShares = 132 * (kPacks <= 4 ? 4 : kPacks <= 6 ? 3 : 2) * 128 / kThreads;
+  static_assert(kShares <= kMostShares);
 
   // Calls body(p, i) for each pack p of this thread, whose elements begin at i.
   template <typename Body>
@@ -48,9 +51,9 @@ struct Team {
 };
 
 // A team for each row, which is read from memory once.
-template <typename X, typename Y, int kTeam>
+template <typename X, typename Y, int kTeam, int kPacks>
 struct TeamForward {
-  using T = Team<kTeam>;
+  using T = Team<kTeam, kPacks>;
   static constexpr int kThreads = T::kThreads;
   struct Shared {
     float sums[kThreads / kWarp];
@@ -63,7 +66,7 @@ struct TeamForward {
     const int64_t row = thread.block() * T::kTeams + thread.index() / kTeam;
     if (row >= norm.rows) return;
     const auto width = static_cast<float>(norm.width);
-    float v[kPacks][kPack] = {};
+    typename T::Packs v = {};
     const float total = LoadSum(thread, row * norm.width, v);
     const float mean = norm.centered ? T::Sum(thread, total, shared.sums) / width : 0.0f;
     float squares = 0;
@@ -88,8 +91,7 @@ struct TeamForward {
 
   // Loads this thread's packs of x + branch, writes them if there is a branch, and returns their
   // sum.
-  MUSTER_DEVICE float LoadSum(const Thread& thread, int64_t begin,
-                              float (&v)[kPacks][kPack]) const {
+  MUSTER_DEVICE float LoadSum(const Thread& thread, int64_t begin, typename T::Packs& v) const {
     float total = 0;
     T::ForEachPack(thread, norm.width, [&](int p, int i) {
       Load(static_cast<const X*>(norm.x) + begin + i, v[p]);
@@ -108,16 +110,16 @@ struct TeamForward {
 // With h = (x - mean) * scale and g = d_y * gain, the gradient of x is
 // scale * (g - mean(g) - h * mean(g * h)); without the mean of g if the norm is not centered. A
 // team goes through many rows, and adds their shares in the gradients of gain and bias on the way.
-template <typename X, typename Y, int kTeam>
+template <typename X, typename Y, int kTeam, int kPacks>
 struct TeamBackward {
-  using T = Team<kTeam>;
+  using T = Team<kTeam, kPacks>;
   static constexpr int kThreads = T::kThreads;
-  using Packs = float[kPacks][kPack];
+  using Packs = typename T::Packs;
   struct Shared {
     float g[kThreads / kWarp];
     float gh[kThreads / kWarp];
-    float gain[T::kTeams > 1 ? kWidest<kTeam> : 1];
-    float bias[T::kTeams > 1 ? kWidest<kTeam> : 1];
+    float gain[T::kTeams > 1 ? T::kWidest : 1];
+    float bias[T::kTeams > 1 ? T::kWidest : 1];
   };
 
   NormBackward norm;
@@ -152,13 +154,14 @@ struct TeamBackward {
     const auto width = static_cast<float>(norm.width);
     const float scale = norm.scale[row];
     const float mean = norm.centered ? norm.mean[row] : 0.0f;
-    Packs h, g;
+    Packs h, g, more = {};
     float g_sum = 0, gh_sum = 0;
     T::ForEachPack(thread, norm.width, [&](int p, int i) {
       float gain[kPack];
       Load(static_cast<const X*>(norm.x) + begin + i, h[p]);
       Load(static_cast<const Y*>(norm.d_y) + begin + i, g[p]);
       Load(norm.gain + i, gain);
+      if (norm.d_sum) Load(static_cast<const X*>(norm.d_sum) + begin + i, more[p]);
       for (int k = 0; k < kPack; ++k) {
         h[p][k] = (h[p][k] - mean) * scale;
         d_gain[p][k] += g[p][k] * h[p][k];
@@ -172,10 +175,8 @@ struct TeamBackward {
     const float gh_mean = T::Sum(thread, gh_sum, shared.gh) / width;
     const float g_mean = norm.centered ? g_all / width : 0.0f;
     T::ForEachPack(thread, norm.width, [&](int p, int i) {
-      float more[kPack] = {};
-      if (norm.d_sum) Load(static_cast<const X*>(norm.d_sum) + begin + i, more);
       for (int k = 0; k < kPack; ++k) {
-        g[p][k] = scale * (g[p][k] - g_mean - h[p][k] * gh_mean) + more[k];
+        g[p][k] = scale * (g[p][k] - g_mean - h[p][k] * gh_mean) + more[p][k];
       }
       Store(g[p], static_cast<X*>(norm.d_x) + begin + i);
       if (norm.d_branch) Store(g[p], static_cast<Y*>(norm.d_branch) + begin + i);
@@ -334,42 +335,6 @@ struct BackwardColumns {
   }
 };
 
-// A block adds 32 columns: each of its warps every 32nd share of them.
-struct AddShares {
-  static constexpr int kThreads = 1024;
-  static constexpr int kWarps = kThreads / kWarp;
-  struct Shared {
-    float gain[kWarps][kWarp];
-    float bias[kWarps][kWarp];
-  };
-
-  const float* workspace;
-  int64_t width;
-  int64_t shares;
-  float* d_gain;
-  float* d_bias;
-
-  MUSTER_DEVICE void operator()(const Thread& thread, Shared& shared) const {
-    const int lane = thread.index() % kWarp, warp = thread.index() / kWarp;
-    const int64_t column = thread.block() * kWarp + lane;
-    float gain = 0, bias = 0;
-    for (int share = warp; column < width && share < shares; share += kWarps) {
-      gain += workspace[share * width + column];
-      bias += workspace[(shares + share) * width + column];
-    }
-    shared.gain[warp][lane] = gain;
-    shared.bias[warp][lane] = bias;
-    thread.Sync();
-    if (warp > 0 || column >= width) return;
-    for (int other = 1; other < kWarps; ++other) {
-      gain += shared.gain[other][lane];
-      bias += shared.bias[other][lane];
-    }
-    d_gain[column] = gain;
-    if (d_bias) d_bias[column] = bias;
-  }
-};
-
 // Calls `body` with null pointers of the two types.
 template <typename Body>
 LaunchResult WithTypes(Element stream, Element result, const Body& body) {
@@ -384,39 +349,58 @@ bool IsPacked(const Norm& norm, std::initializer_list<const void*> stream,
          ArePacked<float>({norm.gain});
 }
 
-template <typename X, typename Y, int kTeam>
-LaunchResult LaunchTeams(const NormForward& norm, Stream stream) {
-  constexpr int kTeams = Team<kTeam>::kTeams;
-  return Launch(TeamForward<X, Y, kTeam>{norm}, (norm.rows + kTeams - 1) / kTeams, stream);
-}
-
 // Adds the shares of gain and bias that are in the workspace.
 LaunchResult LaunchShares(const NormBackward& norm, int64_t shares, Stream stream) {
-  return Launch(AddShares{norm.workspace, norm.width, shares, norm.d_gain, norm.d_bias},
-                (norm.width + kWarp - 1) / kWarp, stream);
+  return LaunchAddShares({.shares = norm.workspace,
+                          .count = shares,
+                          .width = norm.width,
+                          .first = norm.d_gain,
+                          .second = norm.d_bias},
+                         stream);
 }
 
-template <typename X, typename Y, int kTeam>
+template <typename X, typename Y, int kTeam, int kPacks>
+LaunchResult LaunchTeams(const NormForward& norm, Stream stream) {
+  constexpr int kTeams = Team<kTeam, kPacks>::kTeams;
+  return Launch(TeamForward<X, Y, kTeam, kPacks>{norm}, (norm.rows + kTeams - 1) / kTeams, stream);
+}
+
+template <typename X, typename Y, int kTeam, int kPacks>
 LaunchResult LaunchTeams(const NormBackward& norm, Stream stream) {
-  constexpr int kTeams = Team<kTeam>::kTeams;
-  const int64_t shares = std::min(kMostShares, (norm.rows + kTeams - 1) / kTeams);
-  const LaunchResult result = Launch(TeamBackward<X, Y, kTeam>{norm}, shares, stream);
+  using T = Team<kTeam, kPacks>;
+  const int64_t shares = std::min(T::kShares, (norm.rows + T::kTeams - 1) / T::kTeams);
+  const LaunchResult result = Launch(TeamBackward<X, Y, kTeam, kPacks>{norm}, shares, stream);
   return result.ok() ? LaunchShares(norm, shares, stream) : result;
+}
+
+constexpr int64_t kWidestOfTeams = Team<256, 8>::kWidest;
+
+// Whether teams compute in these types: a narrow stream with a wide result is too rare for it.
+template <typename X, typename Y>
+constexpr bool kHasTeams = sizeof(X) >= sizeof(Y);
+
+template <typename X, typename Y, int kTeam, typename Norm>
+LaunchResult LaunchTeamsOf(const Norm& norm, Stream stream) {
+  if (norm.width <= Team<kTeam, 4>::kWidest) return LaunchTeams<X, Y, kTeam, 4>(norm, stream);
+  if (norm.width <= Team<kTeam, 6>::kWidest) return LaunchTeams<X, Y, kTeam, 6>(norm, stream);
+  return LaunchTeams<X, Y, kTeam, 8>(norm, stream);
 }
 
 // Launches the smallest teams that can hold a row.
 template <typename X, typename Y, typename Norm>
 LaunchResult LaunchTeamsFor(const Norm& norm, Stream stream) {
-  if (norm.width <= kWidest<32>) return LaunchTeams<X, Y, 32>(norm, stream);
-  if (norm.width <= kWidest<128>) return LaunchTeams<X, Y, 128>(norm, stream);
-  return LaunchTeams<X, Y, 256>(norm, stream);
+  if (norm.width <= Team<32, 8>::kWidest) return LaunchTeamsOf<X, Y, 32>(norm, stream);
+  if (norm.width <= Team<128, 8>::kWidest) return LaunchTeamsOf<X, Y, 128>(norm, stream);
+  return LaunchTeamsOf<X, Y, 256>(norm, stream);
 }
 
 template <typename X, typename Y>
 LaunchResult LaunchForward(const NormForward& norm, Stream stream) {
   const bool packed = IsPacked<X, Y>(norm, {norm.x, norm.sum}, {norm.branch, norm.y}) &&
                       ArePacked<float>({norm.bias});
-  if (packed && norm.width <= kWidest<256>) return LaunchTeamsFor<X, Y>(norm, stream);
+  if constexpr (kHasTeams<X, Y>) {
+    if (packed && norm.width <= kWidestOfTeams) return LaunchTeamsFor<X, Y>(norm, stream);
+  }
   return Launch(Forward<X, Y>{norm, packed}, norm.rows, stream);
 }
 
@@ -424,8 +408,10 @@ template <typename X, typename Y>
 LaunchResult LaunchBackward(const NormBackward& norm, Stream stream) {
   const bool packed =
       IsPacked<X, Y>(norm, {norm.x, norm.d_sum, norm.d_x}, {norm.d_y, norm.d_branch});
-  if (packed && norm.width <= kWidest<256> && ArePacked<float>({norm.workspace})) {
-    return LaunchTeamsFor<X, Y>(norm, stream);
+  if constexpr (kHasTeams<X, Y>) {
+    if (packed && norm.width <= kWidestOfTeams && ArePacked<float>({norm.workspace})) {
+      return LaunchTeamsFor<X, Y>(norm, stream);
+    }
   }
   const LaunchResult rows = Launch(BackwardRow<X, Y>{norm, packed}, norm.rows, stream);
   if (!rows.ok()) return rows;

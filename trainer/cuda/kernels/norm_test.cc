@@ -168,6 +168,8 @@ TEST(NormTest, IsNearItsTwinInFp64) {
       ExpectExact({70, 33, centered, branch, kFloat, kHalf, 0});
       ExpectExact({2000, 36, centered, branch, kFloat, kHalf, 0});
       ExpectExact({9, 1024, centered, branch, kHalf, kFloat, 0});
+      ExpectExact({9, 768, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({9, 1000, centered, branch, kHalf, kHalf, 0});
       ExpectExact({5, 1028, centered, branch, kHalf, kHalf, 0});
       ExpectExact({399, 1100, centered, branch, kFloat, kHalf, 0});
       ExpectExact({2, 4100, centered, branch, kFloat, kHalf, 0});

@@ -6,6 +6,7 @@
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/linear.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/model/layers/matrix_product.h"
 #include "trainer/model/layers/saved_casts.h"
 
@@ -85,7 +86,8 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
       weight_gradient = CastWeightGradient(weight, transposed ? x.t() : g.t(), transposed ? g : x);
     }
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
-      bias_gradient = g.sum(0).to(static_cast<at::ScalarType>(bias->second.toInt()));
+      const at::Tensor sums = LayersOf(g) != nullptr ? LayersOf(g)->ColumnSums(g) : g.sum(0);
+      bias_gradient = sums.to(static_cast<at::ScalarType>(bias->second.toInt()));
     }
     return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor()};
   }

@@ -21,7 +21,7 @@ struct Elementwise {
   T* out[kOut];
 
   MUSTER_DEVICE void operator()(const Thread& thread, Shared&) const {
-    ForEachOfGrid(thread, count, packed, [&](auto n, int64_t i) {
+    ForEachOfGrid<kWidePack<T>>(thread, count, packed, [&](auto n, int64_t i) {
       float from[kIn][n], to[kOut][n];
       for (int a = 0; a < kIn; ++a) Load(in[a] + i, from[a]);
       for (int k = 0; k < n; ++k) {
@@ -80,8 +80,10 @@ LaunchResult LaunchFunction(Element element, int64_t count, const void* const (&
     Elementwise<T, Function> kernel = {.count = count, .packed = true, .in = {}, .out = {}};
     for (int a = 0; a < Function::kIn; ++a) kernel.in[a] = static_cast<const T*>(in[a]);
     for (int a = 0; a < Function::kOut; ++a) kernel.out[a] = static_cast<T*>(out[a]);
-    for (const void* array : in) kernel.packed = kernel.packed && ArePacked<T>({array});
-    for (const void* array : out) kernel.packed = kernel.packed && ArePacked<T>({array});
+    for (const void* array : in)
+      kernel.packed = kernel.packed && ArePacked<T, kWidePack<T>>({array});
+    for (const void* array : out)
+      kernel.packed = kernel.packed && ArePacked<T, kWidePack<T>>({array});
     return Launch(kernel, BlocksFor(count, kernel.kThreads), stream);
   });
 }

@@ -72,10 +72,9 @@ int64_t ColumnSumsWorkspace(int64_t rows, int64_t width) { return SharesOf(rows,
 LaunchResult LaunchColumnSums(const ColumnSums& columns, Stream stream) {
   const int64_t shares = SharesOf(columns.rows, columns.width);
   const LaunchResult result = WithElement(columns.element, [&]<typename T>(T*) {
-    constexpr int kWide = 16 / sizeof(T);
-    const bool packed = columns.width % kWide == 0 &&
-                        reinterpret_cast<uintptr_t>(columns.matrix) % (kWide * sizeof(T)) == 0;
-    return packed ? LaunchAdd<T, kWide>(columns, shares, stream)
+    const bool packed =
+        columns.width % kWidePack<T> == 0 && ArePacked<T, kWidePack<T>>({columns.matrix});
+    return packed ? LaunchAdd<T, kWidePack<T>>(columns, shares, stream)
                   : LaunchAdd<T, 1>(columns, shares, stream);
   });
   if (!result.ok()) return result;

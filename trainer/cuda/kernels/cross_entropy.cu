@@ -39,12 +39,13 @@ MUSTER_DEVICE ExpSum Add(const ExpSum& a, const ExpSum& b) {
   return {most, a.sum * expf(a.most - most) + b.sum * expf(b.most - most)};
 }
 
-// One block per row, which is read twice and written once. A block is as large as can be, so that
-// few rows are on their way at a time: the second read then finds them in a card's cache.
-template <typename T>
+// One block per row, which is read twice and written once. The blocks of long rows are as large as
+// can be, so that few rows are on their way at a time: the second read then finds them in a card's
+// cache.
+template <typename T, int kThreadsOfRow>
 struct Loss {
-  static constexpr int kThreads = 1024;
-  static constexpr int kPackOfRow = 16 / static_cast<int>(sizeof(T));  // as much as a load can move
+  static constexpr int kThreads = kThreadsOfRow;
+  static constexpr int kPackOfRow = kWidePack<T>;
   struct Shared {
     ExpSum warps[kThreads / kWarp];
   };
@@ -97,8 +98,9 @@ struct Loss {
     if (thread.index() % kWarp == 0) shared.warps[thread.index() / kWarp] = mine;
     thread.Sync();
     // Each warp adds up the sums of all, in one order.
-    static_assert(kThreads / kWarp == kWarp);
-    ExpSum all = shared.warps[thread.index() % kWarp];
+    static_assert(kThreads / kWarp <= kWarp);
+    const int other = thread.index() % kWarp;
+    ExpSum all = other < kThreads / kWarp ? shared.warps[other] : ExpSum{-FLT_MAX, 0.0f};
     for (int mask = kWarp / 2; mask > 0; mask /= 2) {
       all = Add(all, {thread.ShuffleXor(all.most, mask), thread.ShuffleXor(all.sum, mask)});
     }
@@ -128,8 +130,12 @@ struct CountValid {
 }  // namespace
 
 LaunchResult LaunchCrossEntropy(const CrossEntropy& chunk, Stream stream) {
-  return WithElement(chunk.element,
-                     [&]<typename T>(T*) { return Launch(Loss<T>{chunk}, chunk.rows, stream); });
+  constexpr int64_t kLongRow = 32 << 10;  // bytes
+  return WithElement(chunk.element, [&]<typename T>(T*) {
+    return chunk.vocabulary * static_cast<int64_t>(sizeof(T)) < kLongRow
+               ? Launch(Loss<T, 256>{chunk}, chunk.rows, stream)
+               : Launch(Loss<T, 1024>{chunk}, chunk.rows, stream);
+  });
 }
 
 LaunchResult LaunchCountValid(const int64_t* labels, int64_t count, int64_t ignored, int64_t* valid,

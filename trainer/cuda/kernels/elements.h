@@ -50,6 +50,10 @@ LaunchResult WithElement(Element element, const Body& body) {
 
 inline constexpr int kPack = 4;
 
+// As many elements as one load can move.
+template <typename T>
+constexpr int kWidePack = 16 / static_cast<int>(sizeof(T));
+
 template <int N>
 using Width = std::integral_constant<int, N>;
 
@@ -72,21 +76,21 @@ MUSTER_DEVICE void Store(const float (&from)[N], T* to) {
 }
 
 // Tells whether arrays of `T` at these addresses, null ones aside, can be read as packs.
-template <typename T>
+template <typename T, int kRun = kPack>
 bool ArePacked(std::initializer_list<const void*> pointers) {
   for (const void* pointer : pointers) {
-    if (reinterpret_cast<uintptr_t>(pointer) % (kPack * sizeof(T)) != 0) return false;
+    if (reinterpret_cast<uintptr_t>(pointer) % (kRun * sizeof(T)) != 0) return false;
   }
   return true;
 }
 
-// Calls body(Width<N>(), i) for runs of N elements that together are [0, count); this thread is
-// number `me` of `all` that share them.
-template <typename Body>
+// Calls body(Width<N>(), i) for runs of N elements that together are [0, count), where N is kRun if
+// they are packed, and 1 at the end; this thread is number `me` of `all` that share them.
+template <int kRun = kPack, typename Body>
 MUSTER_DEVICE void ForEach(int64_t me, int64_t all, int64_t count, bool packed, const Body& body) {
-  const int64_t packs = packed ? count / kPack : 0;
-  for (int64_t i = me; i < packs; i += all) body(Width<kPack>(), i * kPack);
-  for (int64_t i = packs * kPack + me; i < count; i += all) body(Width<1>(), i);
+  const int64_t runs = packed ? count / kRun : 0;
+  for (int64_t i = me; i < runs; i += all) body(Width<kRun>(), i * kRun);
+  for (int64_t i = runs * kRun + me; i < count; i += all) body(Width<1>(), i);
 }
 
 // The same for the elements of one array, in runs of kRun and of one: runs of one at its ends, so
@@ -104,11 +108,11 @@ MUSTER_DEVICE void ForEachAligned(int64_t me, int64_t all, const T* array, int64
 }
 
 // The same as ForEach() over the threads of the whole grid.
-template <typename Body>
+template <int kRun = kPack, typename Body>
 MUSTER_DEVICE void ForEachOfGrid(const Thread& thread, int64_t count, bool packed,
                                  const Body& body) {
-  ForEach(thread.block() * thread.threads() + thread.index(), thread.blocks() * thread.threads(),
-          count, packed, body);
+  ForEach<kRun>(thread.block() * thread.threads() + thread.index(),
+                thread.blocks() * thread.threads(), count, packed, body);
 }
 
 }  // namespace muster::trainer::cuda

@@ -16,18 +16,21 @@
 #include "trainer/cuda/kernels/adamw.h"
 #include "trainer/cuda/kernels/cast.h"
 #include "trainer/cuda/kernels/chunk_squares.h"
+#include "trainer/cuda/kernels/column_sums.h"
 #include "trainer/cuda/kernels/cross_entropy.h"
 #include "trainer/cuda/kernels/device_memory.h"
 #include "trainer/cuda/kernels/device_timer.h"
 #include "trainer/cuda/kernels/digest.h"
 #include "trainer/cuda/kernels/fill.h"
 #include "trainer/cuda/kernels/norm.h"
+#include "trainer/cuda/kernels/pack_heads.h"
 #include "trainer/cuda/kernels/rope.h"
 
 namespace muster::trainer::cuda {
 namespace {
 
 constexpr int64_t kWidth = 4096;  // of a row
+constexpr int64_t kNarrow = 768;  // of a row of GPT-2
 constexpr int64_t kHead = 128;
 constexpr auto kBf16 = Element::kBfloat16;
 
@@ -39,6 +42,9 @@ class Benchmark {
         count_(elements),
         rows_(elements / kWidth),
         small_(kWidth),
+        zeros_(std::vector<float>(static_cast<size_t>(elements / kNarrow))),
+        sums_(2 * kWidth),
+        workspace_(NormBackwardWorkspace(kWidth)),
         labels_(Labels(rows_)) {
     const std::vector<float> zeros(static_cast<size_t>(elements));
     for (int i = 0; i < 5; ++i) {
@@ -114,6 +120,16 @@ class Benchmark {
     });
     Row("RMSNorm FP32 to BF16", 6, [&] { return LaunchNormForward(Norm(false), nullptr); });
     Row("LayerNorm FP32 to BF16", 6, [&] { return LaunchNormForward(Norm(true), nullptr); });
+    NormForward of_sum = Norm(true);
+    of_sum.branch = at(3);
+    of_sum.sum = at(4);
+    Row("LayerNorm of a sum", 12, [&] { return LaunchNormForward(of_sum, nullptr); });
+    Row("LayerNorm of a sum, backward", 16,
+        [&] { return LaunchNormBackward(NormGradient(kWidth), nullptr); });
+    Row("the same, width of GPT-2", 16,
+        [&] { return LaunchNormBackward(NormGradient(kNarrow), nullptr); });
+    Row("gradient of a bias BF16", 2, [&] { return LaunchColumnSums(Columns(), nullptr); });
+    Row("heads put together BF16", 4, [&] { return LaunchPackHeads(Heads(), nullptr); });
     Row("cross-entropy FP32", 8, [&] {
       return LaunchCrossEntropy({.rows = rows_,
                                  .vocabulary = kWidth,
@@ -153,6 +169,44 @@ class Benchmark {
             .scale = at(3)};
   }
 
+  NormBackward NormGradient(int64_t width) const {
+    return {.rows = count_ / width,
+            .width = width,
+            .centered = true,
+            .result = kBf16,
+            .x = at(0),
+            .d_y = at(1),
+            .d_sum = at(2),
+            .gain = small_.data(),
+            .mean = zeros_.data(),
+            .scale = zeros_.data(),
+            .d_x = at(3),
+            .d_branch = at(4),
+            .d_gain = sums_.data(),
+            .d_bias = sums_.data() + width,
+            .workspace = workspace_.data()};
+  }
+  ColumnSums Columns() const {
+    return {.rows = rows_,
+            .width = kWidth,
+            .element = kBf16,
+            .matrix = at(0),
+            .sums = sums_.data(),
+            .workspace = workspace_.data()};
+  }
+  PackHeads Heads() const {
+    const int64_t heads = 8, positions = count_ / 3 / (heads * kHead);
+    const trainer::cuda::Heads part{
+        .data = at(0), .batch_stride = 0, .position_stride = heads * kHead, .head_stride = kHead};
+    return {.batch = 1,
+            .positions = positions,
+            .heads = heads,
+            .width = kHead,
+            .element = kBf16,
+            .parts = {part, part, part},
+            .packed = at(1)};
+  }
+
   void Optimizer() {
     const AdamWRun run{.values = at(0),
                        .gradients = at(1),
@@ -166,7 +220,7 @@ class Benchmark {
 
   const int repeats_;
   const int64_t count_, rows_;
-  const DeviceArray<float> small_;
+  const DeviceArray<float> small_, zeros_, sums_, workspace_;
   const DeviceArray<int64_t> labels_;
   std::vector<std::unique_ptr<DeviceArray<float>>> arrays_;
   double copy_ = 0;  // bytes/s

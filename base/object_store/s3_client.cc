@@ -112,11 +112,24 @@ absl::Status S3Client::Try(const Request& request, Reply& reply, bool& retry) {
   return std::move(verdict.status);
 }
 
+void S3Client::NoteTry(const absl::Status& status, bool retry) {
+  MutexLock lock(mu_);
+  newest_error_ = retry ? std::string(status.message()) : "";
+  failing_since_ = retry ? std::min(failing_since_, clock_.Monotonic()) : absl::InfiniteFuture();
+}
+
+std::optional<StorageTrouble> S3Client::trouble() const {
+  MutexLock lock(mu_);
+  if (failing_since_ == absl::InfiniteFuture()) return std::nullopt;
+  return StorageTrouble{clock_.Monotonic() - failing_since_, newest_error_};
+}
+
 absl::Status S3Client::Send(const Request& request, Reply& reply) {
   const absl::Time begun = clock_.Monotonic();
   for (int tries = 1;; ++tries) {
     bool retry = false;
     const absl::Status status = Try(request, reply, retry);
+    NoteTry(status, retry);
     if (status.ok()) return status;
     const absl::Duration spent = clock_.Monotonic() - begun;
     const bool last = tries >= options_.most_tries || spent >= options_.most_time;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/object_store/aws_signature.h"
 #include "base/object_store/http_transport.h"
 #include "base/object_store/s3_answers.h"
+#include "base/storage_trouble.h"
 
 namespace muster {
 
@@ -81,6 +84,10 @@ class S3Client {
   absl::Status AbortUpload(const std::string& bucket, const std::string& key,
                            const std::string& upload);
 
+  // Tells since when every request fails in a way that may pass; nullopt if the newest one that was
+  // answered was not of that kind.
+  std::optional<StorageTrouble> trouble() const;
+
  private:
   struct Request;
   struct Reply {
@@ -93,12 +100,17 @@ class S3Client {
   absl::Status Try(const Request& request, Reply& reply, bool& retry);
   absl::Status Send(const Request& request, Reply& reply);
   HttpRequest Sign(const Request& request) const;
+  void NoteTry(const absl::Status& status, bool retry);
   bool IsOurs(const std::string& bucket, const std::string& key, const std::string& writer);
 
   const S3Options options_;
   const std::unique_ptr<HttpTransport> transport_;
   const Clock& clock_;
   const Sleep sleep_;
+
+  mutable Mutex mu_;
+  absl::Time failing_since_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();  // monotonic
+  std::string newest_error_ MUSTER_GUARDED_BY(mu_);
 };
 
 // Returns a text that no other writer has.

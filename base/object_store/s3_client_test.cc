@@ -93,6 +93,26 @@ TEST_F(S3ClientTest, AfterTheLastTryTheErrorSaysWhatWasTried) {
   EXPECT_FALSE(absl::StrContains(status.ToString(), "hidden")) << status;
 }
 
+TEST_F(S3ClientTest, TroubleLastsFromTheFirstTryThatFailedToAnAnswer) {
+  S3Options options;
+  options.most_tries = 2;
+  S3Client& client = Client(options);
+  Say(200);
+  EXPECT_TRUE(client.Put("b-1", "k", "x", false).ok());
+  EXPECT_FALSE(client.trouble().has_value());
+  const absl::Time begun = clock_.Monotonic();
+  EXPECT_FALSE(client.Put("b-1", "k", "x", false).ok());
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_FALSE(client.Put("b-1", "k", "x", false).ok());
+  ASSERT_TRUE(client.trouble().has_value());
+  EXPECT_EQ(client.trouble()->lasts, clock_.Monotonic() - begun);
+  EXPECT_GE(client.trouble()->lasts, absl::Seconds(30));
+  EXPECT_EQ(client.trouble()->error, "connection refused");
+  Say(404);
+  EXPECT_TRUE(client.Delete("b-1", "k").ok());
+  EXPECT_FALSE(client.trouble().has_value()) << "an answer that says no is an answer";
+}
+
 TEST_F(S3ClientTest, NoTryBeginsAfterTheMostTime) {
   S3Options options;
   options.most_tries = 100;

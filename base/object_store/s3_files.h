@@ -12,6 +12,7 @@
 #include "base/object_store/block_cache.h"
 #include "base/object_store/object_uri.h"
 #include "base/object_store/s3_client.h"
+#include "base/storage_trouble.h"
 
 namespace muster {
 
@@ -49,6 +50,8 @@ class S3Files final : public Files {
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
   absl::Status RemoveTree(const std::string& path) override;
   bool IsObjectStore() const override { return true; }
+  // Tells since when the store fails; nullopt if it does not, as far as is known.
+  std::optional<StorageTrouble> trouble() const { return client_->trouble(); }
 
  private:
   absl::StatusOr<bool> HoldsAnything(const ObjectUri& at);

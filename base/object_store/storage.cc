@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/object_store/curl_transport.h"
 #include "base/object_store/s3_client.h"
-#include "base/object_store/s3_files.h"
 #include "base/status_macros.h"
 
 namespace muster {
@@ -35,8 +34,8 @@ std::string FirstOf(const VariableLookup& variable, const char* first, const cha
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Files>> OpenObjectStore(const StoreAddress& address,
-                                                       const VariableLookup& variable) {
+absl::StatusOr<std::unique_ptr<S3Files>> OpenObjectStore(const StoreAddress& address,
+                                                         const VariableLookup& variable) {
   S3Options options;
   options.endpoint = std::string(absl::StripSuffix(address.endpoint, "/"));
   if (!address.region.empty()) options.region = address.region;

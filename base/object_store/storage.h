@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/object_store/s3_files.h"
 
 namespace muster {
 
@@ -23,8 +23,8 @@ using VariableLookup = std::function<const char*(const char* name)>;
 // AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. AWS_CA_BUNDLE names a file of certificate
 // authorities to use instead of the machine's. Nothing is sent yet. FailedPrecondition names the
 // variable that is missing.
-absl::StatusOr<std::unique_ptr<Files>> OpenObjectStore(const StoreAddress& address,
-                                                       const VariableLookup& variable);
+absl::StatusOr<std::unique_ptr<S3Files>> OpenObjectStore(const StoreAddress& address,
+                                                         const VariableLookup& variable);
 
 // Returns the address that AWS's own tools would use: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, and
 // AWS_REGION or AWS_DEFAULT_REGION.

@@ -16,6 +16,7 @@ namespace {
 // The workers by what they can do, before any has a seat.
 struct Counted {
   std::vector<const Worker*> able;
+  std::vector<const Worker*> loading;   // replacements of members, which are able a little later
   std::vector<const Worker*> left_out;  // by Shrink, or because they leave their nodes
   std::vector<const Worker*> beyond;    // above the number of pods, and may hold state
   int unknown_holders = 0;
@@ -39,6 +40,16 @@ bool IsLoadingSpare(const Draft& draft, const Worker& worker) {
   return MemberIndices(memory.members).count(worker.index) == 0;
 }
 
+// The seat of a replacement whose ranks still load can be taken by a spare at once.
+bool IsLoadingReplacement(const Draft& draft, const Worker& worker) {
+  if (draft.SparesWanted() == 0 || !worker.agent->loading) return false;
+  const auto& members = draft.plan.memory.members;
+  return std::any_of(members.begin(), members.end(), [&](const v1alpha1::Member& member) {
+    return member.worker().index() == worker.index &&
+           member.worker().incarnation() != worker.incarnation;
+  });
+}
+
 Counted Count(const Draft& draft, int pods) {
   Counted counted;
   for (const Worker& worker : draft.workers) {
@@ -56,6 +67,8 @@ Counted Count(const Draft& draft, int pods) {
       counted.beyond.push_back(&worker);
     } else if (IsShrunk(memory, worker.index) || IsLeaving(memory, worker)) {
       counted.left_out.push_back(&worker);
+    } else if (IsLoadingReplacement(draft, worker)) {
+      counted.loading.push_back(&worker);
     } else if (!IsLoadingSpare(draft, worker)) {
       counted.able.push_back(&worker);
     }
@@ -110,6 +123,9 @@ Roster TakeRoster(const Draft& draft, int size, int at_least) {
   Roster roster;
   roster.recheck = counted.recheck;
   roster.open = size - EndedWorkers(draft);
+  for (const Worker* worker : counted.loading) {
+    if (static_cast<int>(counted.able.size()) < roster.open) counted.able.push_back(worker);
+  }
   const int spared = static_cast<int>(counted.able.size()) - roster.open;
   int excused = static_cast<int>(counted.left_out.size());
   if (static_cast<int>(counted.able.size()) < std::min(at_least, roster.open)) {

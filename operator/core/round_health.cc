@@ -102,6 +102,9 @@ std::optional<Break> FindLost(const Draft& draft, const RoundMemory& memory) {
       absl::StrAppend(&found.sentence, ": ", worker->pod->reason);
     }
     found.failed.insert(member.worker().index());
+    // The others stalled for want of this worker, and said so first.
+    found.same_failure =
+        memory.phase == RoundPhase::kPreparing && memory.broken_reason == Reason::kRankStalled;
     return found;
   }
   return std::nullopt;

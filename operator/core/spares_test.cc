@@ -57,6 +57,48 @@ TEST_F(SparesTest, ASpareTakesTheRanksOfALostWorkerWithoutWaiting) {
   EXPECT_EQ(Status().workers().spares(), 1);
 }
 
+// Under load the others' ranks tell of the loss before the worker's stream and pod do.
+TEST_F(SparesTest, ASpareTakesTheRanksAtOnceThoughTheOthersStalledBeforeTheLossWasSeen) {
+  MakeProgress(5);
+  StallReport stall;
+  stall.round = world_.memory.id;
+  stall.error = "the connection was closed";
+  Agent(0).stalls.push_back(stall);
+  world_.Decide();
+  ASSERT_EQ(Ranks(), "0 1 2") << "nobody is known to be lost";
+  Lose(1);
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 2");
+  EXPECT_EQ(world_.memory.phase, RoundPhase::kPreparing);
+  Join();
+  EXPECT_EQ(Status().swap().workers(), "1");
+  EXPECT_EQ(Status().swap().spares(), "3");
+}
+
+TEST_F(SparesTest, AReplacementThatStillLoadsLeavesItsSeatToASpare) {
+  MakeProgress(5);
+  Agent(3).loading = true;
+  Lose(1);
+  world_.Decide();
+  ASSERT_EQ(world_.memory.phase, RoundPhase::kHolding);
+  Start(1);
+  Agent(1).loading = true;
+  Agent(3).loading = false;
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 3 2");
+}
+
+TEST_F(SparesTest, AReplacementThatStillLoadsHasItsSeatIfNoSpareCanTakeIt) {
+  MakeProgress(5);
+  Agent(3).loading = true;
+  Lose(1);
+  world_.Decide();
+  Start(1);
+  Agent(1).loading = true;
+  world_.Decide();
+  EXPECT_EQ(Ranks(), "0 1 2");
+}
+
 TEST_F(SparesTest, AReplacementThatIsASpareTakesTheNextSeat) {
   Lose(1);
   world_.Advance(absl::Seconds(2));

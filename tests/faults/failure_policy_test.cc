@@ -46,7 +46,8 @@ TEST(FailurePolicyTest, RestartJobStartsEveryRankAnewFromTheNewestCheckpoint) {
                                 .rules = "[{name: crash, action: RestartJob, signals: [SIGSEGV]}]"};
   auto run = NewRun("restart-job", job);
   ASSERT_TRUE(run->Start().ok());
-  ASSERT_TRUE(run->WaitForStep(25, kLong).ok()) << run->Output();
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  ASSERT_TRUE(saved.ok()) << saved.status();
   const std::vector<pid_t> agents = run->Agents();
   const std::vector<pid_t> before = run->Trainers();
   ASSERT_EQ(before.size(), 2u);

@@ -89,6 +89,8 @@ TEST(ReplicasTest, WorkersLostOneAfterTheOtherAreEachReplacedFromTheirReplica) {
 
 TEST(ReplicasTest, AWorkerLostTogetherWithItsKeeperTakesTheJobBackToItsCheckpoint) {
   const auto run = StartUntilStep(45, "lost-keeper", Job(/*save_every=*/20, "1"));
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  ASSERT_TRUE(saved.ok()) << saved.status();
   const std::vector<pid_t> agents = run->Agents();
   ASSERT_EQ(agents.size(), 3u) << run->Output();
   // With one survivor of three, one of the two that are lost was kept by the other.

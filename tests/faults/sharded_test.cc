@@ -25,6 +25,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int kSteps = 120;
+// Generous even for a busy machine: a wait that exceeds this has failed.
+constexpr absl::Duration kLong = absl::Minutes(5);
 
 // With zero: 3 the checkpoint has the weights in parts.
 TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid) {
@@ -32,6 +34,8 @@ TEST(ShardedTest, ALostSliceTakesTheJobBackToItsCheckpointAndTheLostStepsAreSaid
     auto run = StartUntilStep(
         25, absl::StrCat("lost-slice-", zero),
         {.steps = kSteps, .save_every = 15, .parallelism = absl::StrCat("{zero: ", zero, "}")});
+    const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+    ASSERT_TRUE(saved.ok()) << saved.status();
     const std::vector<pid_t> trainers = run->Trainers();
     ASSERT_EQ(trainers.size(), 2u) << run->Output();
     kill(trainers[1], SIGKILL);

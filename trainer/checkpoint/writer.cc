@@ -150,6 +150,12 @@ bool CheckpointWriter::busy() const {
   return job_ != nullptr || running_;
 }
 
+std::optional<CheckpointWriter::Underway> CheckpointWriter::underway() const {
+  MutexLock lock(mu_);
+  if (job_ == nullptr) return std::nullopt;
+  return Underway{job_->run().step, job_->begun};
+}
+
 absl::Status CheckpointWriter::WaitIdle(absl::Time deadline) {
   MutexLock lock(mu_);
   while (job_ != nullptr || running_) {

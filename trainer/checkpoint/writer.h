@@ -69,6 +69,12 @@ class CheckpointWriter {
   void SetKeep(int keep) { keep_ = keep; }
   // Returns true if a snapshot is being copied or written.
   bool busy() const;
+  // The snapshot that is being written, or only waits for other writers; nullopt if there is none.
+  struct Underway {
+    int64_t step = 0;
+    absl::Time begun;  // monotonic
+  };
+  std::optional<Underway> underway() const;
   // Waits until not busy(); DeadlineExceeded after `deadline` (monotonic).
   absl::Status WaitIdle(absl::Time deadline);
   // Call when a round has ended. A snapshot that only waits for other writers is completed if they

@@ -117,6 +117,30 @@ TEST(DecideStepTest, ARequestOfOneRankIsEnough) {
   EXPECT_TRUE(Decide({.stop_requests = 2.0}).stop_after()) << "even if the step is skipped";
 }
 
+TEST(VoteMessageTest, EveryRankLearnsWhoAsksForWhatAndWhoStillWrites) {
+  for (const bool deterministic : {false, true}) {
+    std::vector<double> sum;
+    for (int rank = 0; rank < 5; ++rank) {
+      const std::vector<double> part = EncodeVote({.save = rank == 1,
+                                                   .stop = rank != 1,
+                                                   .copy = rank < 3,
+                                                   .save_due = rank < 2,
+                                                   .writing = true,
+                                                   .rank = rank,
+                                                   .ranks = 5},
+                                                  deterministic, 5, 7);
+      sum.resize(part.size());
+      for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+    }
+    const VoteTotals totals = DecodeVote(sum, deterministic, 5, 7);
+    EXPECT_EQ(totals.save_requests, 1.0);
+    EXPECT_EQ(totals.saves_due, 2.0);
+    EXPECT_EQ(totals.copy_requests, 3.0);
+    EXPECT_EQ(totals.stop_requests, 4.0);
+    EXPECT_EQ(totals.writing, 5.0);
+  }
+}
+
 // The plain sum of these numbers depends on the order; the deterministic vote must not.
 TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
   const std::vector<double> losses = {1e16, 1.0, -1e16, 3.0, 1e-3};

@@ -15,7 +15,9 @@ namespace {
 constexpr size_t kVersion = 5;     // the step, its square, the attempt, its square
 constexpr size_t kTrajectory = 9;  // and its square
 constexpr size_t kCopy = 11;
-constexpr size_t kHeader = 12;
+constexpr size_t kSaveDue = 12;
+constexpr size_t kWriting = 13;
+constexpr size_t kHeader = 14;
 
 int64_t Shortened(uint64_t trajectory) { return static_cast<int64_t>(trajectory % 65536); }
 
@@ -36,6 +38,8 @@ std::vector<double> EncodeDecisive(const VoteContribution& share, bool determini
   out[3] = share.save ? 1.0 : 0.0;
   out[4] = share.stop ? 1.0 : 0.0;
   out[kCopy] = share.copy ? 1.0 : 0.0;
+  out[kSaveDue] = share.save_due ? 1.0 : 0.0;
+  out[kWriting] = share.writing ? 1.0 : 0.0;
   const double step = Residue(share.version.step()), attempt = Residue(share.version.attempt());
   out[kVersion] = step;
   out[kVersion + 1] = step * step;
@@ -78,7 +82,9 @@ VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t m
                     .valid_tokens = sum[2],
                     .save_requests = sum[3],
                     .stop_requests = sum[4],
-                    .copy_requests = sum[kCopy]};
+                    .copy_requests = sum[kCopy],
+                    .saves_due = sum[kSaveDue],
+                    .writing = sum[kWriting]};
   if (deterministic) {
     const auto m = static_cast<size_t>(micro_batches);
     totals.loss_sum = TreeSum(sum.subspan(kHeader, m));

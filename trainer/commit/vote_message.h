@@ -22,6 +22,8 @@ struct VoteTotals {
   double save_requests = 0.0;  // ranks that ask for a checkpoint after this step
   double stop_requests = 0.0;  // ranks that ask to stop after this step
   double copy_requests = 0.0;  // ranks that ask for a copy of the state in memory after this step
+  double saves_due = 0.0;      // ranks whose interval from save to save, by time, is over
+  double writing = 0.0;        // ranks that still write an earlier checkpoint
 };
 
 // One rank's part of the vote. Chunks are numbered over all units.
@@ -36,6 +38,8 @@ struct VoteContribution {
   bool save = false;
   bool stop = false;
   bool copy = false;
+  bool save_due = false;
+  bool writing = false;
   int rank = 0;
   int ranks = 1;
   // The time since this rank's last vote in which it computed or waited for data, not for others.

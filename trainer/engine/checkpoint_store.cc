@@ -144,11 +144,12 @@ Json DeterminismRecord(const TrainingOptions& options) {
 }
 
 CheckpointStore::CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep,
-                                 RunIdentity identity, Outbox& outbox, int cpu)
+                                 RunIdentity identity, Outbox& outbox, int cpu, Trouble trouble)
     : files_(files),
       clock_(clock),
       uri_(std::move(uri)),
       identity_(std::move(identity)),
+      trouble_(std::move(trouble)),
       writer_(files, clock, {.uri = uri_, .owner = OwnerOf(identity_), .keep = keep, .cpu = cpu},
               ReportTo(outbox)) {}
 
@@ -291,7 +292,6 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointW
   if (!identity_.tokenizer_json.empty()) {
     snapshot.documents["tokenizer.json"] = identity_.tokenizer_json;
   }
-  MUSTER_RETURN_IF_ERROR(writer_.WaitIdle(absl::InfiniteFuture()));
   is_first_ = writer.rank == 0;
   MUSTER_RETURN_IF_ERROR(writer_.Begin(snapshot));
   // Memory of state that rests elsewhere comes and goes within a step, and a device is read in the
@@ -300,6 +300,14 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointW
   const bool deferred = state.announces_changes() && state.options().device.is_cpu();
   if (!deferred || offload.optimizer || offload.weights) writer_.FinishCopy();
   return absl::OkStatus();
+}
+
+std::optional<SaveUnderway> CheckpointStore::Underway() {
+  const auto underway = writer_.underway();
+  if (!underway) return std::nullopt;
+  SaveUnderway out{underway->step, clock_.Monotonic() - underway->begun};
+  if (trouble_) out.trouble = trouble_();
+  return out;
 }
 
 bool CheckpointStore::WaitIdle(absl::Duration timeout) {

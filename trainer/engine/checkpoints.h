@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/storage_trouble.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/engine/training_state.h"
@@ -19,6 +20,14 @@ struct CheckpointWriterId {
   v1alpha1::RoundId round;
   int rank = 0;
   int world_size = 1;
+};
+
+// A checkpoint of which this rank still writes its share, or as the first rank waits for the
+// others'.
+struct SaveUnderway {
+  int64_t step = 0;
+  absl::Duration lasts;                                  // since it began
+  std::optional<StorageTrouble> trouble = std::nullopt;  // as far as the storage tells
 };
 
 // The seam between the trainer and its checkpoint directory. Called from the engine's thread; long
@@ -53,12 +62,15 @@ class Checkpoints {
   virtual std::optional<v1alpha1::Version> Durable() = 0;
   // Announces saves of such a share: memory for the copy is made ready in the background.
   virtual void Expect(const TrainingState& state, const CheckpointWriterId& writer) = 0;
-  // Copies this writer's share of the state and writes it in the background; waits for an earlier
-  // share that is still being written. If the state announces its changes (OnChange), the copy,
-  // too, is taken in the background until FinishCopy() has returned; else Save returns after it.
+  // Copies this writer's share of the state and writes it in the background. Unavailable while an
+  // earlier share is still being written; never waits for that. If the state announces its changes
+  // (OnChange), the copy, too, is taken in the background until FinishCopy() has returned; else
+  // Save returns after it.
   virtual absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) = 0;
   // Call before the state changes: it may be copied until this returns.
   virtual void FinishCopy() = 0;
+  // Returns the checkpoint that is being written; nullopt if there is none.
+  virtual std::optional<SaveUnderway> Underway() = 0;
   // Returns true if nothing is being written, now or within `timeout`.
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up the checkpoint being written: its round is over and not all shares will come.

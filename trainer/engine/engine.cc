@@ -310,6 +310,8 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .save = requests.save,
                                .stop = requests.stop,
                                .copy = requests.copy,
+                               .save_due = requests.save_due,
+                               .writing = requests.is_writing && requests.is_writing(),
                                .rank = communicator_->rank(),
                                .ranks = communicator_->size(),
                                .busy_seconds = TakeBusySeconds()};
@@ -333,6 +335,8 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
   outcome.copy = totals.copy_requests == communicator_->size();
+  outcome.save_due = totals.saves_due > 0.0;
+  outcome.writing = totals.writing > 0.0;
   outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,
                                 state_.commit().next(), state_.commit().round());
   return state_.commit().Decide(outcome.decision);

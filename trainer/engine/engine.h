@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,14 +31,19 @@ namespace muster::trainer {
 struct StepRequests {
   bool save = false;
   bool stop = false;
-  bool copy = false;  // this one takes all ranks
+  bool copy = false;      // this one takes all ranks
+  bool save_due = false;  // the interval by time is over
+  // Asked at the vote: whether this rank still writes an earlier checkpoint. Null: it does not.
+  std::function<bool()> is_writing;
 };
 
 struct StepOutcome {
   v1alpha1::StepDecision decision;
   double learning_rate = 0.0;
   BusyTimes busy;
-  bool copy = false;  // all ranks asked to copy the state after this step
+  bool copy = false;      // all ranks asked to copy the state after this step
+  bool save_due = false;  // the interval by time was over on some rank
+  bool writing = false;   // some rank still wrote an earlier checkpoint
 };
 
 // Executes a task table over blocks and units: one training step at a time, among the ranks of one

@@ -27,6 +27,36 @@ bool IsForbidden(const absl::Status& written) {
   return absl::IsFailedPrecondition(written) || absl::IsPermissionDenied(written);
 }
 
+// A save that takes so long is reported even if the storage tells of no trouble, as a file system
+// whose server is gone.
+constexpr absl::Duration kLongSave = absl::Minutes(5);
+
+// Storage that answers again within this time is no news for the job's owner.
+constexpr absl::Duration kShortTrouble = absl::Seconds(10);
+
+bool IsInTrouble(const SaveUnderway& save) {
+  return save.lasts >= kLongSave || (save.trouble && save.trouble->lasts >= kShortTrouble);
+}
+
+std::string SecondsText(absl::Duration time) {
+  return absl::FormatDuration(absl::Trunc(time, absl::Seconds(1)));
+}
+
+// Explains why a save does not begin while that of step `earlier` is being written, here if
+// `underway` says so.
+std::string WhyHeldBack(int64_t earlier, const std::optional<SaveUnderway>& underway) {
+  const std::string which = earlier < 0 ? "a checkpoint of an earlier round"
+                                        : absl::StrCat("the checkpoint of step ", earlier);
+  if (!underway) return absl::StrCat(which, " is still being written by other ranks");
+  std::string why =
+      absl::StrCat(which, " is still being written, for ", SecondsText(underway->lasts));
+  if (underway->trouble) {
+    absl::StrAppend(&why, "; the storage fails since ", SecondsText(underway->trouble->lasts), ": ",
+                    underway->trouble->error);
+  }
+  return why;
+}
+
 }  // namespace
 
 RankCheckpoints::RankCheckpoints(Checkpoints* directory, StateCopies* copies, TrainingState& state,
@@ -79,7 +109,9 @@ absl::Status RankCheckpoints::CheckWritable(const ResumePoint& resume, int local
   const absl::Status writable = directory_->CheckWritable();
   if (!IsForbidden(writable)) return absl::OkStatus();  // a full disk, say: a save tries again
   if (resume.source() == ResumePoint::LIVE || resume.source() == ResumePoint::MEMORY) {
-    ReportCannotSave(resume, writable);
+    MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on",
+               {"error", writable});
+    ReportFailed(resume.version(), resume.history(), std::string(writable.message()));
     return absl::OkStatus();
   }
   return absl::UnavailableError(
@@ -88,14 +120,14 @@ absl::Status RankCheckpoints::CheckWritable(const ResumePoint& resume, int local
 }
 
 // Reports as a save that failed does.
-void RankCheckpoints::ReportCannotSave(const ResumePoint& resume, const absl::Status& why) {
-  MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on", {"error", why});
+void RankCheckpoints::ReportFailed(const v1alpha1::Version& version, const std::string& history,
+                                   const std::string& why) {
   v1alpha1::FromTrainer message;
   v1alpha1::CheckpointReport& report = *message.mutable_checkpoint();
   report.set_phase(v1alpha1::CheckpointReport::FAILED);
-  *report.mutable_version() = resume.version();
-  report.set_history(resume.history());
-  report.set_error(std::string(why.message()));
+  *report.mutable_version() = version;
+  report.set_history(history);
+  report.set_error(why);
   outbox_.Send(message);
 }
 
@@ -212,8 +244,7 @@ bool RankCheckpoints::BeforeStep(const TrainerSettings& settings) {
     copies_->Await();
   }
   if (settings.copy_every_steps > 0) return false;
-  const bool saving = directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration());
-  beside_ = saving            ? CopyPace::Beside::kSave
+  beside_ = IsWriting()       ? CopyPace::Beside::kSave
             : copies_->idle() ? CopyPace::Beside::kNothing
                               : CopyPace::Beside::kCopy;
   step_began_ = clock_.Monotonic();
@@ -271,10 +302,39 @@ bool RankCheckpoints::IntervalIsOver(const TrainerSettings& settings) const {
          clock_.Monotonic() - saved_at_ >= settings.save_every;
 }
 
-bool RankCheckpoints::IsDue(const TrainerSettings& settings,
-                            const v1alpha1::StepDecision& decision) {
-  return decision.save_after() || (settings.save_every_steps > 0 &&
-                                   decision.version().step() % settings.save_every_steps == 0);
+bool RankCheckpoints::IsDue(const TrainerSettings& settings, int64_t step) {
+  return settings.save_every_steps > 0 && step % settings.save_every_steps == 0;
+}
+
+bool RankCheckpoints::IsWriting() const {
+  return directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration());
+}
+
+void RankCheckpoints::HoldBack(const CheckpointWriterId& writer, bool postponed) {
+  const auto underway = directory_ == nullptr ? std::nullopt : directory_->Underway();
+  if (directory_ == nullptr || (writer.rank != 0 && !underway)) return;
+  // The ranks save the same steps, so that of the others is the one that this rank saved last.
+  const int64_t earlier = underway ? underway->step : saved_step_;
+  if (!in_the_way_ || in_the_way_->step != earlier) in_the_way_ = {.step = earlier};
+  const std::string why = WhyHeldBack(earlier, underway);
+  if (!postponed || !in_the_way_->told) {
+    MUSTER_LOG(WARN,
+               postponed ? "a checkpoint is postponed; training goes on"
+                         : "a checkpoint is skipped; training goes on",
+               {"step", state_.applied()->step()}, {"why", why});
+  }
+  in_the_way_->told = true;
+  if (writer.rank != 0 || !underway || in_the_way_->reported || !IsInTrouble(*underway)) return;
+  in_the_way_->reported = true;
+  ReportFailed(*state_.applied(), state_.commit().history(), why);
+}
+
+absl::Status RankCheckpoints::SaveAtEnd(const CheckpointWriterId& writer,
+                                        const std::atomic<bool>& interrupt) {
+  if (HasSaved()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
+  Save(writer);
+  return absl::OkStatus();
 }
 
 void RankCheckpoints::Save(const CheckpointWriterId& writer) {
@@ -290,8 +350,10 @@ void RankCheckpoints::Save(const CheckpointWriterId& writer) {
 }
 
 void RankCheckpoints::SaveAlone(const v1alpha1::RoundId& round) {
+  if (directory_ == nullptr) return;
+  directory_->WaitIdle(absl::InfiniteDuration());
   Save({.round = round});
-  if (directory_ != nullptr) directory_->WaitIdle(absl::InfiniteDuration());
+  directory_->WaitIdle(absl::InfiniteDuration());
 }
 
 bool RankCheckpoints::HasSaved() const {
@@ -318,7 +380,7 @@ std::optional<v1alpha1::Version> RankCheckpoints::Durable() const {
 void RankCheckpoints::EndRound() {
   // The next round may write to the state.
   FinishCopy();
-  if (directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration())) directory_->Abandon();
+  if (IsWriting()) directory_->Abandon();
   saved_step_ = -1;
 }
 

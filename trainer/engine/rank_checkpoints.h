@@ -82,11 +82,21 @@ class RankCheckpoints {
 
   // Returns true if the interval by time is over.
   bool IntervalIsOver(const TrainerSettings& settings) const;
-  // Returns true if the ranks save after this step, by their vote or by the interval in steps.
-  static bool IsDue(const TrainerSettings& settings, const v1alpha1::StepDecision& decision);
+  // Returns true if a save is due after this step by the interval in steps.
+  static bool IsDue(const TrainerSettings& settings, int64_t step);
+  // Returns true while a checkpoint is being written.
+  bool IsWriting() const;
   // Starts to save the applied step. It is copied while the next step is computed, at the latest
-  // when the state changes.
+  // when the state changes. Fails while IsWriting().
   void Save(const CheckpointWriterId& writer);
+  // Call when the applied step is not saved, because a rank still writes an earlier checkpoint:
+  // says so, on the first rank and on those that write. A save that comes back with the next step,
+  // which is `postponed`, is told of once for each earlier one. The first rank reports the failure
+  // once if the earlier one is in trouble.
+  void HoldBack(const CheckpointWriterId& writer, bool postponed);
+  // Saves the applied step unless HasSaved(), after an earlier checkpoint that is still being
+  // written. Aborted when `interrupt` is raised.
+  absl::Status SaveAtEnd(const CheckpointWriterId& writer, const std::atomic<bool>& interrupt);
   // Saves without the other ranks, and returns when that is written.
   void SaveAlone(const v1alpha1::RoundId& round);
   // Returns true if the applied step was saved in this round, or loaded for it; it may still be
@@ -105,7 +115,8 @@ class RankCheckpoints {
   void FinishCopy();
   absl::Status AwaitMark(const v1alpha1::RoundId& round, absl::Duration patience,
                          const std::atomic<bool>& interrupt);
-  void ReportCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
+  void ReportFailed(const v1alpha1::Version& version, const std::string& history,
+                    const std::string& why);
   bool MayCopy(const TrainerSettings& settings, int64_t step) const;
   bool IsCopied(const TrainerSettings& settings, int64_t step) const;
   void Copy(const v1alpha1::RoundId& round);
@@ -119,6 +130,13 @@ class RankCheckpoints {
   const Clock& clock_;
   int64_t saved_step_ = -1;  // the step saved in this round, or loaded for it; -1: none
   absl::Time saved_at_;
+  // The earlier save beside which others are held back: what has been told about it.
+  struct InTheWay {
+    int64_t step = 0;
+    bool told = false;
+    bool reported = false;
+  };
+  std::optional<InTheWay> in_the_way_;
   int64_t loaded_bytes_ = 0;
   bool copies_fit_ = false;
   CopyPace pace_;

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/phase_times.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/commit/decide_save.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/device_memory.h"
 #include "trainer/engine/round_errors.h"
@@ -64,7 +65,7 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
     case v1alpha1::ToTrainer::kStop:
       return OnStop(message.stop());
     case v1alpha1::ToTrainer::kSave:
-      if (state_ == State::kStepping) requests_.save = true;
+      if (state_ == State::kStepping) save_ordered_ = true;
       return;
     case v1alpha1::ToTrainer::kConfigure:
     case v1alpha1::ToTrainer::KIND_NOT_SET:
@@ -130,8 +131,8 @@ absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
   if (state_ == State::kStepping) {
-    requests_.stop = true;
-    requests_.save |= stop.save();
+    stop_ordered_ = true;
+    save_ordered_ |= stop.save();
     return;
   }
   if (state_ == State::kFinished) return;
@@ -150,15 +151,17 @@ void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
 void Trainer::StepOnce() {
   const TrainingState& state = parts_.state;
   if (state.applied()->step() >= settings_.steps) {
-    if (absl::Status status = EndRun(""); !status.ok()) Stall(status);
+    if (absl::Status status = EndRun("", /*ordered=*/false); !status.ok()) Stall(status);
     return;
   }
   parts_.progress.SetStep(state.applied()->step() + 1);
-  if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) requests_.save = true;
-  requests_.copy = checkpoints_.BeforeStep(settings_);
-  const auto outcome = engine_.Step(requests_);
+  const auto outcome =
+      engine_.Step({.save = save_ordered_,
+                    .stop = stop_ordered_,
+                    .copy = checkpoints_.BeforeStep(settings_),
+                    .save_due = IsFirst() && checkpoints_.IntervalIsOver(settings_),
+                    .is_writing = [this] { return checkpoints_.IsWriting(); }});
   if (!outcome.ok()) return Stall(outcome.status());
-  requests_ = {};
   auto report = AfterStep(*outcome);
   if (!report.ok()) return Stall(report.status());
   if (IsFirst()) {
@@ -168,14 +171,39 @@ void Trainer::StepOnce() {
   }
   if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
   if (!outcome->decision.stop_after()) return;
-  if (absl::Status status = EndRun("stopped"); !status.ok()) Stall(status);
+  save_ordered_ = stop_ordered_ = false;
+  const absl::Status status = EndRun("stopped", outcome->decision.save_after());
+  if (!status.ok()) Stall(status);
 }
 
-// Saves and validates if it is time.
+// Saves after the step that was applied, unless the ranks hold that back; EndRun() makes the save
+// of the end.
+void Trainer::SaveIfDue(const StepOutcome& outcome) {
+  const int64_t step = outcome.decision.version().step();
+  const bool by_steps = RankCheckpoints::IsDue(settings_, step);
+  const SaveChoice choice = DecideSave({.due = by_steps || outcome.save_due,
+                                        .ordered = outcome.decision.save_after(),
+                                        .last = step >= settings_.steps,
+                                        .stops = outcome.decision.stop_after(),
+                                        .writing = outcome.writing});
+  switch (choice) {
+    case SaveChoice::kNone:
+    case SaveChoice::kAtEnd:
+      return;
+    case SaveChoice::kNow:
+      save_ordered_ = false;
+      return checkpoints_.Save(Writer());
+    case SaveChoice::kHeldBack:
+      // An order stands, and so does an interval by time that is over.
+      return checkpoints_.HoldBack(Writer(), /*postponed=*/!by_steps);
+  }
+}
+
+// Saves, copies and validates if it is time.
 absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outcome) {
   const v1alpha1::StepDecision& decision = outcome.decision;
   const int64_t step = decision.version().step();
-  if (RankCheckpoints::IsDue(settings_, decision)) checkpoints_.Save(Writer());
+  SaveIfDue(outcome);
   checkpoints_.CopyIfDue(settings_, round_, outcome.copy);
   v1alpha1::StepReport report;
   const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
@@ -203,15 +231,17 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
 }
 
 // Runs after the last step, or after a stop was voted. The barrier proves that all ranks applied
-// it; then each waits for its own part of the last checkpoint, but not for ranks that are lost
-// meanwhile.
-absl::Status Trainer::EndRun(const std::string& message) {
+// it; then each saves and waits for its own part of the last checkpoint, but not for ranks that are
+// lost meanwhile. Nobody waits in the barrier for a rank whose storage is slow.
+absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
   const bool done = parts_.state.applied()->step() >= settings_.steps;
-  if (done && !checkpoints_.HasSaved()) checkpoints_.Save(Writer());
   MUSTER_RETURN_IF_ERROR(mesh_->world().Barrier()->Wait());
   reporter_.Commit();
   reporter_.Flush(true);
   LogMemory(parts_.state);
+  if (ordered || done) {
+    MUSTER_RETURN_IF_ERROR(checkpoints_.SaveAtEnd(Writer(), parts_.inbox.interrupt()));
+  }
   MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
   Finish(true, message);
   return absl::OkStatus();

@@ -94,7 +94,8 @@ class Trainer {
 
   void StepOnce();
   absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);
-  absl::Status EndRun(const std::string& message);
+  void SaveIfDue(const StepOutcome& outcome);
+  absl::Status EndRun(const std::string& message, bool ordered);
   void GiveUp(const v1alpha1::StepDecision& decision);
   bool DiskFailsAgain() const;
   void Stall(const absl::Status& error);
@@ -119,7 +120,7 @@ class Trainer {
   std::string trajectory_;           // of the spec adopted last
   absl::Status adopted_;             // why this rank cannot train by the round's spec, or OK
   std::unique_ptr<RoundMesh> mesh_;  // null between rounds
-  StepRequests requests_;
+  bool save_ordered_ = false, stop_ordered_ = false;  // until the ranks act on it
   int exit_code_ = 0;
   absl::Duration restore_time_;    // of the newest round
   v1alpha1::PhaseTimes reported_;  // the times that the reports so far covered

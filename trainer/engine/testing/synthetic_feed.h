@@ -31,9 +31,11 @@ class SyntheticFeed final : public BatchFeed {
   absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) override {
     MutexLock lock(mu_);
     const int64_t step = place.consumed / (place.micro_batches * options_.micro_batch) + 1;
-    held_ = step >= hold_at_;
-    changed_.NotifyAll();
-    while (step >= hold_at_) changed_.Wait(mu_);
+    while (step >= hold_at_) {
+      held_ = true;
+      changed_.NotifyAll();
+      changed_.Wait(mu_);
+    }
     MicroBatch batch = Make(place.consumed + place.micro_batch * options_.micro_batch);
     samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
     return batch;
@@ -50,15 +52,15 @@ class SyntheticFeed final : public BatchFeed {
     MutexLock lock(mu_);
     samples_.clear();
   }
-  // Training waits before this step until Release(). The global batch must not change meanwhile.
+  // Training waits before this step until Release(), or until it is held at a later one. The global
+  // batch must not change meanwhile.
   void HoldAt(int64_t step) {
     MutexLock lock(mu_);
     hold_at_ = step;
-  }
-  void Release() {
-    HoldAt(INT64_MAX);
+    held_ = false;
     changed_.NotifyAll();
   }
+  void Release() { HoldAt(INT64_MAX); }
   void AwaitHeld() {
     MutexLock lock(mu_);
     while (!held_) changed_.Wait(mu_);

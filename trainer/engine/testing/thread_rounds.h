@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "base/storage_trouble.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
@@ -88,6 +90,10 @@ class MemoryCheckpoints final : public Checkpoints {
     absl::Status save_fault MUSTER_GUARDED_BY(mu);
     absl::Status load_fault MUSTER_GUARDED_BY(mu);
     int64_t marked_round MUSTER_GUARDED_BY(mu) = 0;
+    // Shares of these ranks are not written until the rank is taken out.
+    std::set<int> stuck MUSTER_GUARDED_BY(mu);
+    std::optional<StorageTrouble> trouble MUSTER_GUARDED_BY(mu);  // of the stuck ranks
+    CondVar changed;  // notify it after a change of stuck
   };
   explicit MemoryCheckpoints(Disk& disk) : disk_(disk) {}
 
@@ -139,19 +145,33 @@ class MemoryCheckpoints final : public Checkpoints {
   std::optional<v1alpha1::Version> Durable() override { return durable_; }
   void Expect(const TrainingState&, const CheckpointWriterId&) override {}
   absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) override {
-    if (writer.rank != 0) return absl::OkStatus();
     Saved saved{*state.applied(), state.commit().history(), state.counts(), {}};
     for (const NamedTensor& flat : state.FlatTensors())
       saved.tensors.push_back(flat.tensor.clone());
     MutexLock lock(disk_.mu);
+    if (IsStuck()) return absl::UnavailableError("the previous one is still being written");
+    rank_ = writer.rank;
     MUSTER_RETURN_IF_ERROR(disk_.save_fault);
     MUSTER_RETURN_IF_ERROR(disk_.write_fault);
-    durable_ = saved.version;
-    disk_.saved["step-" + std::to_string(1000000 + state.applied()->step())] = std::move(saved);
+    share_ = std::move(saved);
+    IsStuck();
     return absl::OkStatus();
   }
   void FinishCopy() override {}
-  bool WaitIdle(absl::Duration) override { return true; }
+  std::optional<SaveUnderway> Underway() override {
+    MutexLock lock(disk_.mu);
+    if (!IsStuck()) return std::nullopt;
+    return SaveUnderway{share_->version.step(), absl::ZeroDuration(), disk_.trouble};
+  }
+  bool WaitIdle(absl::Duration timeout) override {
+    MutexLock lock(disk_.mu);
+    while (IsStuck()) {
+      if (timeout == absl::ZeroDuration() || !disk_.changed.WaitFor(disk_.mu, timeout)) {
+        return !IsStuck();
+      }
+    }
+    return true;
+  }
   void Abandon() override {}
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                          TrainingState& state) override {
@@ -167,7 +187,22 @@ class MemoryCheckpoints final : public Checkpoints {
   }
 
  private:
+  // Returns true if this rank's share is still being written; else publishes it, if there is one.
+  bool IsStuck() MUSTER_REQUIRES(disk_.mu) {
+    if (!share_) return false;
+    if (disk_.stuck.count(rank_) > 0) return true;
+    if (rank_ == 0) {
+      durable_ = share_->version;
+      const std::string name = "step-" + std::to_string(1000000 + share_->version.step());
+      disk_.saved[name] = *std::move(share_);
+    }
+    share_.reset();
+    return false;
+  }
+
   Disk& disk_;
+  int rank_ = 0;
+  std::optional<Saved> share_;  // being written
   std::optional<v1alpha1::Version> durable_;
 };
 
@@ -196,6 +231,14 @@ class RecordingOutbox final : public Outbox {
     std::vector<v1alpha1::StepReport> out;
     for (const auto& message : messages_) {
       out.insert(out.end(), message.steps().steps().begin(), message.steps().steps().end());
+    }
+    return out;
+  }
+  std::vector<v1alpha1::CheckpointReport> CheckpointReports() {
+    MutexLock lock(mu_);
+    std::vector<v1alpha1::CheckpointReport> out;
+    for (const auto& message : messages_) {
+      if (message.has_checkpoint()) out.push_back(message.checkpoint());
     }
     return out;
   }
@@ -268,6 +311,7 @@ class ThreadTrainer {
     *message.mutable_go()->mutable_resume() = resume;
     inbox_.Push(message);
   }
+  void Send(const v1alpha1::ToTrainer& message) { inbox_.Push(message); }
   void Stop(bool save) {
     v1alpha1::ToTrainer message;
     message.mutable_stop()->set_save(save);

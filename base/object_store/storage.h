@@ -1,11 +1,11 @@
 #ifndef MUSTER_BASE_OBJECT_STORE_STORAGE_H_
 #define MUSTER_BASE_OBJECT_STORE_STORAGE_H_
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/files.h"
 #include "base/object_store/s3_files.h"
 
 namespace muster {
@@ -16,19 +16,19 @@ struct StoreAddress {
   std::string region;    // empty: us-east-1
 };
 
-// Returns the value of an environment variable; null or empty if it is not set.
-using VariableLookup = std::function<const char*(const char* name)>;
+// Opens the S3-compatible store at `address`, with the keys in this process's environment:
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. AWS_CA_BUNDLE names a file of
+// certificate authorities to use instead of the machine's. Nothing is sent yet. FailedPrecondition
+// names the variable that is missing.
+absl::StatusOr<std::unique_ptr<S3Files>> OpenObjectStore(const StoreAddress& address);
 
-// Opens the S3-compatible store at `address`, with the keys in AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. AWS_CA_BUNDLE names a file of certificate
-// authorities to use instead of the machine's. Nothing is sent yet. FailedPrecondition names the
-// variable that is missing.
-absl::StatusOr<std::unique_ptr<S3Files>> OpenObjectStore(const StoreAddress& address,
-                                                         const VariableLookup& variable);
+// Opens what keeps the files of `uri`: the store at `address` for s3://, else the file system.
+absl::StatusOr<std::shared_ptr<Files>> OpenStorage(const std::string& uri,
+                                                   const StoreAddress& address);
 
 // Returns the address that AWS's own tools would use: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, and
 // AWS_REGION or AWS_DEFAULT_REGION.
-StoreAddress AddressFromEnvironment(const VariableLookup& variable);
+StoreAddress AddressFromEnvironment();
 
 }  // namespace muster
 

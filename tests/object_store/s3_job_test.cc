@@ -46,7 +46,7 @@ class S3JobTest : public ::testing::Test {
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     server_->SetVariables();
-    auto files = OpenObjectStore(server_->address(), [](const char* name) { return getenv(name); });
+    auto files = OpenObjectStore(server_->address());
     ASSERT_TRUE(files.ok()) << files.status();
     files_ = *std::move(files);
   }

@@ -3,7 +3,6 @@
 // document on its standard input; it has no flags.
 
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -16,7 +15,6 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/object_store/object_uri.h"
 #include "base/object_store/storage.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/export.h"
@@ -38,20 +36,9 @@ void Show(const GeneratedToken& token, bool as_json) {
   std::fflush(stdout);
 }
 
-// The checkpoint's own files. What is written goes to the file system.
-absl::StatusOr<std::shared_ptr<Files>> OpenFiles(const std::string& checkpoint,
-                                                 const StoreAddress& store) {
-  // The file system lives forever.
-  if (!IsObjectUri(checkpoint)) return std::shared_ptr<Files>(&FileSystem(), [](Files*) {});
-  MUSTER_ASSIGN_OR_RETURN(
-      std::unique_ptr<Files> opened,
-      OpenObjectStore(store, [](const char* name) { return std::getenv(name); }));
-  return std::shared_ptr<Files>(std::move(opened));
-}
-
 absl::Status Export(const ExportRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files,
-                          OpenFiles(request.checkpoint, request.store));
+                          OpenStorage(request.checkpoint, request.store));
   MUSTER_ASSIGN_OR_RETURN(
       const ExportedModel model,
       ExportModel(*files, request.checkpoint, FileSystem(), request.out, request.max_shard_bytes));
@@ -73,7 +60,7 @@ absl::Status Export(const ExportRequest& request) {
 
 absl::Status WriteText(const TextRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files,
-                          OpenFiles(request.checkpoint, request.store));
+                          OpenStorage(request.checkpoint, request.store));
   MUSTER_ASSIGN_OR_RETURN(const auto model, LanguageModel::Open(*files, request.checkpoint));
   if (model->tokenizer() == nullptr) {
     return absl::InvalidArgumentError(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -270,8 +269,7 @@ absl::Status TrainerProcess::OpenCheckpoints(const v1alpha1::TrainerConfigure& c
   CheckpointStore::Trouble trouble;
   if (IsObjectUri(spec.uri())) {
     absl::StatusOr<std::unique_ptr<S3Files>> store =
-        OpenObjectStore({spec.s3().endpoint(), spec.s3().region()},
-                        [](const char* name) { return std::getenv(name); });
+        OpenObjectStore({spec.s3().endpoint(), spec.s3().region()});
     if (!store.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", store.status().message()));
     }

@@ -6,6 +6,7 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/sum.h"
 #include "c10/core/DeviceGuard.h"
+#include "trainer/cuda/device_adamw.h"
 #include "trainer/cuda/device_layers.h"
 #include "trainer/cuda/kernels/chunk_squares.h"
 #include "trainer/cuda/kernels/digest.h"
@@ -26,7 +27,7 @@ auto WithElements(const at::Tensor& tensor, F&& run) {
 class OnDevice final : public Kernels {
  public:
   explicit OnDevice(CurrentStream current)
-      : current_(current), layers_(MakeDeviceLayers(current)) {}
+      : current_(current), layers_(MakeDeviceLayers(current)), adamw_(MakeDeviceAdamW(current)) {}
 
   void FillNormal(const NormalKey& key, std::span<const ElementRun> runs,
                   const at::Tensor& out) const override {
@@ -81,10 +82,12 @@ class OnDevice final : public Kernels {
   }
 
   const LayerKernels* layers() const override { return layers_.get(); }
+  const AdamWKernel* adamw() const override { return adamw_.get(); }
 
  private:
   const CurrentStream current_;
   const std::unique_ptr<LayerKernels> layers_;
+  const std::unique_ptr<AdamWKernel> adamw_;
 };
 
 }  // namespace

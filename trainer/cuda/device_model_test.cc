@@ -1,4 +1,4 @@
-// Trains whole models whose layers are the kernels of a card, emulated on the CPU.
+// Trains whole models whose layers and updates are the kernels of a card, emulated on the CPU.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "ATen/ops/empty.h"
 #include "gtest/gtest.h"
 #include "planner/model_shape.h"
+#include "trainer/cuda/device_adamw.h"
 #include "trainer/cuda/device_layers.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/kernels/kernels.h"
@@ -17,7 +18,7 @@
 namespace muster::trainer::cuda {
 namespace {
 
-// The CPU's loops, beside which layers are the emulated kernels, or LibTorch's operators.
+// The CPU's loops, beside which layers and AdamW are the emulated kernels, or LibTorch's operators.
 class CpuWithLayers final : public Kernels {
  public:
   explicit CpuWithLayers(const Kernels& cpu) : cpu_(cpu) {}
@@ -40,6 +41,7 @@ class CpuWithLayers final : public Kernels {
     ++asked;
     return on ? layers_.get() : nullptr;
   }
+  const AdamWKernel* adamw() const override { return on ? adamw_.get() : nullptr; }
 
   bool on = false;
   mutable int64_t asked = 0;
@@ -48,6 +50,8 @@ class CpuWithLayers final : public Kernels {
   const Kernels& cpu_;
   const std::unique_ptr<LayerKernels> layers_ =
       MakeDeviceLayers([](c10::Device) -> Stream { return nullptr; });
+  const std::unique_ptr<AdamWKernel> adamw_ =
+      MakeDeviceAdamW([](c10::Device) -> Stream { return nullptr; });
 };
 
 CpuWithLayers& Card() {

@@ -6,6 +6,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/DeviceType.h"
+#include "trainer/kernels/adamw_kernel.h"
 #include "trainer/kernels/layer_kernels.h"
 #include "trainer/random/element_run.h"
 #include "trainer/random/fill.h"
@@ -38,6 +39,9 @@ class Kernels {
   // Returns the parts of layers that this kind of device computes in one pass, or null: LibTorch's
   // operators then compute them.
   virtual const LayerKernels* layers() const { return nullptr; }
+
+  // Returns AdamW of FP32 tensors, or null: LibTorch's operator then updates them.
+  virtual const AdamWKernel* adamw() const { return nullptr; }
 };
 
 // Returns the form for the device of a tensor.

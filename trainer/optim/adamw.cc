@@ -5,6 +5,7 @@
 
 #include "ATen/ops/_fused_adamw.h"
 #include "ATen/ops/full.h"
+#include "trainer/kernels/kernels.h"
 #include "trainer/optim/optimizer_runs.h"
 
 namespace muster::trainer {
@@ -17,20 +18,48 @@ class AdamW final : public Optimizer {
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
   void Apply(int unit, int64_t update, double learning_rate) override {
-    for (const OptimizerRun& run : runs_[static_cast<size_t>(unit)]) {
-      const at::Tensor& count = Count(update, run.values);
-      const double decay = run.decay ? options_.weight_decay : 0.0;
-      at::_fused_adamw_({run.values}, {run.gradients}, {run.state[0]}, {run.state[1]}, {}, {count},
-                        learning_rate, options_.beta1, options_.beta2, decay, options_.epsilon,
-                        /*amsgrad=*/false, /*maximize=*/false);
+    const std::vector<OptimizerRun>& runs = runs_[static_cast<size_t>(unit)];
+    if (runs.empty()) return;
+    const at::Tensor& values = runs.front().values;
+    const AdamWKernel* const kernel =
+        values.scalar_type() == at::kFloat ? KernelsOf(values).adamw() : nullptr;
+    if (kernel != nullptr) {
+      ApplyByKernel(*kernel, runs, update, learning_rate);
+    } else {
+      ApplyByLibTorch(runs, update, learning_rate);
     }
   }
   const std::vector<std::string>& state_names() const override { return names_; }
   std::vector<at::Tensor> state(int unit) const override { return state_[unit]; }
 
  private:
-  // The kernel reads the step count from a tensor on its device, after the caller has raised it.
-  // All units of an update read one.
+  double DecayOf(const OptimizerRun& run) const { return run.decay ? options_.weight_decay : 0.0; }
+
+  void ApplyByKernel(const AdamWKernel& kernel, const std::vector<OptimizerRun>& runs,
+                     int64_t update, double learning_rate) const {
+    std::vector<AdamWElements> elements;
+    for (const OptimizerRun& run : runs) {
+      elements.push_back({run.values, run.gradients, run.state[0], run.state[1], DecayOf(run)});
+    }
+    kernel.Update(elements, {.update = update,
+                             .learning_rate = learning_rate,
+                             .beta1 = options_.beta1,
+                             .beta2 = options_.beta2,
+                             .epsilon = options_.epsilon});
+  }
+
+  void ApplyByLibTorch(const std::vector<OptimizerRun>& runs, int64_t update,
+                       double learning_rate) {
+    for (const OptimizerRun& run : runs) {
+      const at::Tensor& count = Count(update, run.values);
+      at::_fused_adamw_({run.values}, {run.gradients}, {run.state[0]}, {run.state[1]}, {}, {count},
+                        learning_rate, options_.beta1, options_.beta2, DecayOf(run),
+                        options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+    }
+  }
+
+  // LibTorch reads the step count from a tensor on its device, after the caller has raised it. All
+  // units of an update read one.
   const at::Tensor& Count(int64_t update, const at::Tensor& values) {
     if (!count_.defined() || counted_ != update || count_.device() != values.device()) {
       count_ = at::full({}, static_cast<double>(update), values.options().dtype(at::kFloat));

@@ -35,9 +35,9 @@ class SignDescent final : public Optimizer {
   explicit SignDescent(std::vector<OptimizerUnit> units) : units_(std::move(units)) {}
 
   void Configure(const OptimizerOptions&) override {}
-  void Apply(int unit, int64_t, double learning_rate) override {
+  void Apply(int unit, const UpdateOptions& options) override {
     const OptimizerUnit& applied = units_[static_cast<size_t>(unit)];
-    applied.values.add_(at::sign(applied.gradients), -learning_rate);
+    applied.values.add_(at::sign(applied.gradients), -options.learning_rate);
   }
   const std::vector<std::string>& state_names() const override { return no_names_; }
   std::vector<at::Tensor> state(int) const override { return {}; }

@@ -78,7 +78,7 @@ struct Updated {
 
   void Step(const at::Tensor& gradient, int64_t update, double learning_rate) {
     gradients.copy_(gradient);
-    optimizer->Apply(0, update, learning_rate);
+    optimizer->Apply(0, {.update = update, .learning_rate = learning_rate, .gradient_factor = 0.3});
   }
 
   at::Tensor values, gradients;
@@ -99,12 +99,14 @@ TEST_P(DeviceAdamWTest, TenUpdatesInFp32AreLibTorchsInFp64ToRounding) {
   Updated card(options, initial, GetParam(), at::kFloat);
   Updated right(options, initial, GetParam(), at::kDouble);
   const at::Tensor sizes = at::randn({kElements}).mul_(4.0).exp_().mul_(1e-4);
+  at::Tensor last;
   for (int64_t update = 1; update <= 10; ++update) {
-    const at::Tensor gradient = at::randn({kElements}) * sizes;
+    last = at::randn({kElements}) * sizes;
     const double rate = 0.01 / static_cast<double>(update);
-    card.Step(gradient, update, rate);
-    right.Step(gradient, update, rate);
+    card.Step(last, update, rate);
+    right.Step(last, update, rate);
   }
+  EXPECT_TRUE(card.gradients.equal(last)) << "a pass of its own over the gradients";
   EXPECT_EQ(Card().updates, 10) << "one launch for all runs of a unit, and none in FP64";
   EXPECT_LT(Furthest(card.values, right.values), 3e-6);
   EXPECT_GT(Furthest(card.values, initial), 1e-2);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "c10/util/Exception.h"
@@ -17,6 +18,7 @@
 #include "trainer/engine/testing/forwarding_communicator.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/optim/optimizer.h"
 
 namespace muster::trainer {
 namespace {
@@ -96,9 +98,29 @@ TEST(EngineTest, AnExceptionOfLibTorchInTheVoteOrInValidationIsAnErrorThatNamesT
   }
 }
 
-// Makes the next write to gradients throw: LibTorch refuses to write through a tensor whose
-// elements share memory.
-void Spoil(at::Tensor gradients) { gradients.as_strided_(gradients.sizes(), {0}); }
+// Makes the next write to a tensor throw: LibTorch refuses to write through one whose elements
+// share memory.
+void Spoil(at::Tensor tensor) { tensor.as_strided_(tensor.sizes(), {0}); }
+
+// Moves the values against the gradients. The write to the second unit throws.
+class BreaksAtTheSecondUnit final : public Optimizer {
+ public:
+  explicit BreaksAtTheSecondUnit(std::vector<OptimizerUnit> units) : units_(std::move(units)) {}
+
+  void Configure(const OptimizerOptions&) override {}
+  void Apply(int unit, const UpdateOptions& options) override {
+    const OptimizerUnit& applied = units_[static_cast<size_t>(unit)];
+    const at::Tensor values = applied.values.narrow(0, 0, applied.values.numel());
+    if (unit == 1) Spoil(values);
+    values.sub_(applied.gradients, options.learning_rate);
+  }
+  const std::vector<std::string>& state_names() const override { return no_names_; }
+  std::vector<at::Tensor> state(int) const override { return {}; }
+
+ private:
+  const std::vector<std::string> no_names_;
+  const std::vector<OptimizerUnit> units_;
+};
 
 TEST(EngineTest, AnExceptionOfLibTorchInTheReducerIsAnErrorThatNamesThePlace) {
   TrainingOptions options = TinyOptions();
@@ -116,7 +138,9 @@ TEST(EngineTest, AnExceptionOfLibTorchInTheReducerIsAnErrorThatNamesThePlace) {
 
 TEST(EngineTest, AnExceptionOfLibTorchBetweenTwoWritesLosesTheWeightsWithoutACrash) {
   TrainingOptions options = TinyOptions();
-  options.clip_norm = 1e-3;
+  options.optimizer.make = [](const OptimizerOptions&, std::vector<OptimizerUnit> units) {
+    return std::unique_ptr<Optimizer>(std::make_unique<BreaksAtTheSecondUnit>(std::move(units)));
+  };
   SoloEngine solo(options);
   CommitMachine& commit = solo.state->commit();
   ASSERT_TRUE(solo.engine.ComputeGradients().ok());
@@ -129,7 +153,6 @@ TEST(EngineTest, AnExceptionOfLibTorchBetweenTwoWritesLosesTheWeightsWithoutACra
   decision.set_valid_tokens(options.nominal_tokens());
   decision.set_clip_factor(0.5);
   ASSERT_TRUE(commit.Decide(decision).ok());
-  Spoil(solo.state->units()[1].held().gradients);
   const absl::Status status = solo.state->Apply();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
   EXPECT_EQ(std::string(status.message()).find("applying step 1: unsupported operation"), 0u)

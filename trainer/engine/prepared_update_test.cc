@@ -50,7 +50,7 @@ class LargestStep final : public Optimizer {
     if (interrupt_when_prepared != nullptr) *interrupt_when_prepared = true;
     return finite;
   }
-  void Apply(int unit, int64_t, double) override {
+  void Apply(int unit, const UpdateOptions&) override {
     const auto u = static_cast<size_t>(unit);
     units_[u].values.add_(scratch_[u]);
   }

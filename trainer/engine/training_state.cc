@@ -237,9 +237,8 @@ absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision, 
   for (size_t u = 0; u < units_.size(); ++u) {
     const int unit = static_cast<int>(u);
     MUSTER_RETURN_IF_ERROR(rests_.Bring(unit));
-    if (update.gradient_factor != 1.0) units_[u].held().gradients.mul_(update.gradient_factor);
     torn = in_place;
-    optimizer_->Apply(unit, update.update, update.learning_rate);
+    optimizer_->Apply(unit, update);
     MUSTER_RETURN_IF_ERROR(rests_.Keep(unit));
     if (u == 0) MUSTER_FAILPOINT("trainer.mid_apply");
   }

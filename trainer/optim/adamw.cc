@@ -17,16 +17,16 @@ class AdamW final : public Optimizer {
       : options_(options), state_(ZeroState(units, 2)), runs_(CutIntoRuns(units, state_)) {}
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
-  void Apply(int unit, int64_t update, double learning_rate) override {
+  void Apply(int unit, const UpdateOptions& options) override {
     const std::vector<OptimizerRun>& runs = runs_[static_cast<size_t>(unit)];
     if (runs.empty()) return;
     const at::Tensor& values = runs.front().values;
     const AdamWKernel* const kernel =
         values.scalar_type() == at::kFloat ? KernelsOf(values).adamw() : nullptr;
     if (kernel != nullptr) {
-      ApplyByKernel(*kernel, runs, update, learning_rate);
+      ApplyByKernel(*kernel, runs, options);
     } else {
-      ApplyByLibTorch(runs, update, learning_rate);
+      ApplyByLibTorch(runs, options);
     }
   }
   const std::vector<std::string>& state_names() const override { return names_; }
@@ -36,24 +36,25 @@ class AdamW final : public Optimizer {
   double DecayOf(const OptimizerRun& run) const { return run.decay ? options_.weight_decay : 0.0; }
 
   void ApplyByKernel(const AdamWKernel& kernel, const std::vector<OptimizerRun>& runs,
-                     int64_t update, double learning_rate) const {
+                     const UpdateOptions& options) const {
     std::vector<AdamWElements> elements;
     for (const OptimizerRun& run : runs) {
       elements.push_back({run.values, run.gradients, run.state[0], run.state[1], DecayOf(run)});
     }
-    kernel.Update(elements, {.update = update,
-                             .learning_rate = learning_rate,
+    kernel.Update(elements, {.update = options.update,
+                             .learning_rate = options.learning_rate,
                              .beta1 = options_.beta1,
                              .beta2 = options_.beta2,
-                             .epsilon = options_.epsilon});
+                             .epsilon = options_.epsilon,
+                             .gradient_factor = options.gradient_factor});
   }
 
-  void ApplyByLibTorch(const std::vector<OptimizerRun>& runs, int64_t update,
-                       double learning_rate) {
+  void ApplyByLibTorch(const std::vector<OptimizerRun>& runs, const UpdateOptions& options) {
+    MultiplyGradients(runs, options.gradient_factor);
     for (const OptimizerRun& run : runs) {
-      const at::Tensor& count = Count(update, run.values);
+      const at::Tensor& count = Count(options.update, run.values);
       at::_fused_adamw_({run.values}, {run.gradients}, {run.state[0]}, {run.state[1]}, {}, {count},
-                        learning_rate, options_.beta1, options_.beta2, DecayOf(run),
+                        options.learning_rate, options_.beta1, options_.beta2, DecayOf(run),
                         options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
     }
   }

@@ -20,8 +20,11 @@ class Lion final : public Optimizer {
       : options_(options), state_(ZeroState(units, 1)), runs_(CutIntoRuns(units, state_)) {}
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
-  void Apply(int unit, int64_t, double learning_rate) override {
-    for (const OptimizerRun& run : runs_[static_cast<size_t>(unit)]) {
+  void Apply(int unit, const UpdateOptions& options) override {
+    const double learning_rate = options.learning_rate;
+    const std::vector<OptimizerRun>& runs = runs_[static_cast<size_t>(unit)];
+    MultiplyGradients(runs, options.gradient_factor);
+    for (const OptimizerRun& run : runs) {
       for (int64_t begin = 0; begin < run.values.numel(); begin += kChunk) {
         const int64_t count = std::min(kChunk, run.values.numel() - begin);
         const at::Tensor values = run.values.narrow(0, begin, count);

@@ -44,9 +44,10 @@ struct OptimizerOptions {
 
 // The update that the ranks voted for.
 struct UpdateOptions {
-  int64_t update = 0;  // counts the applied updates from 1, including this one
+  // Counts the applied updates from 1, including this one; skipped steps do not count.
+  int64_t update = 0;
   double learning_rate = 0.0;
-  double gradient_factor = 1.0;  // clipping and the mean over tokens: Apply finds it multiplied in
+  double gradient_factor = 1.0;  // clipping and the mean over tokens
 };
 
 // Writes a step into the values, in place. Prepare may communicate and writes scratch memory only;
@@ -62,14 +63,14 @@ class Optimizer {
 
   // Returns true if Prepare does anything; the ranks then confirm its result after the vote.
   virtual bool has_prepare() const { return false; }
-  // Called by all ranks between vote and Apply, with the gradients as they were reduced. What it
-  // writes stays until the next call. Returns false if this rank's part of the update is not
-  // finite.
+  // Called by all ranks between vote and Apply, with the gradients as they were reduced, without
+  // the factor. What it writes stays until the next call. Returns false if this rank's part of the
+  // update is not finite.
   virtual absl::StatusOr<bool> Prepare(const UpdateOptions&, Communicator&) { return true; }
   // Writes the step into one unit, whose values and state have memory until this returns; a step
-  // calls it once for each. `update` counts the applied updates from 1, including this one; skipped
-  // steps do not count.
-  virtual void Apply(int unit, int64_t update, double learning_rate) = 0;
+  // calls it once for each. The gradients are as they were reduced: it multiplies them by the
+  // factor of `options`, and may leave anything in their memory.
+  virtual void Apply(int unit, const UpdateOptions& options) = 0;
 
   // Returns the flat state tensors of one unit, in the order of state_names(); they live as long as
   // this. Each has a storage of its own.

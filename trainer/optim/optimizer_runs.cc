@@ -43,4 +43,9 @@ std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>&
   return state;
 }
 
+void MultiplyGradients(const std::vector<OptimizerRun>& runs, double factor) {
+  if (factor == 1.0) return;
+  for (const OptimizerRun& run : runs) run.gradients.mul_(factor);
+}
+
 }  // namespace muster::trainer

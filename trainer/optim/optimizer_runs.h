@@ -25,6 +25,9 @@ std::vector<std::vector<OptimizerRun>> CutIntoRuns(
 std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>& units,
                                                size_t tensors);
 
+// Multiplies the gradients of runs by a factor, in a pass of its own over their memory.
+void MultiplyGradients(const std::vector<OptimizerRun>& runs, double factor);
+
 }  // namespace muster::trainer
 
 #endif  // MUSTER_TRAINER_OPTIM_OPTIMIZER_RUNS_H_

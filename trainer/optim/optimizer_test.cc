@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kElements = 8192;
 constexpr int64_t kDecayed = 4112;
+constexpr double kFactor = 0.6;  // of the gradients
 
 struct Fixture {
   at::Tensor values = at::randn({kElements}, at::kDouble);
@@ -44,12 +45,13 @@ TEST(AdamWTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
     const double* g = f.gradients.const_data_ptr<double>();
     for (int64_t i = 0; i < kElements; ++i) {
       if (i < kDecayed) f.p[i] *= 1 - lr * o.weight_decay;
-      m[i] = o.beta1 * m[i] + (1 - o.beta1) * g[i];
-      v[i] = o.beta2 * v[i] + (1 - o.beta2) * g[i] * g[i];
+      const double scaled = kFactor * g[i];
+      m[i] = o.beta1 * m[i] + (1 - o.beta1) * scaled;
+      v[i] = o.beta2 * v[i] + (1 - o.beta2) * scaled * scaled;
       const double mh = m[i] / (1 - std::pow(o.beta1, t)), vh = v[i] / (1 - std::pow(o.beta2, t));
       f.p[i] -= lr * mh / (std::sqrt(vh) + o.epsilon);
     }
-    optimizer->Apply(0, t, lr);
+    optimizer->Apply(0, {.update = t, .learning_rate = lr, .gradient_factor = kFactor});
     f.ExpectValues(1e-12);
     f.gradients.mul_(-0.7).add_(0.01);
   }
@@ -68,10 +70,11 @@ TEST(LionTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
     const double* g = f.gradients.const_data_ptr<double>();
     for (int64_t i = 0; i < kElements; ++i) {
       if (i < kDecayed) f.p[i] *= 1 - lr * o.weight_decay;
-      f.p[i] -= std::copysign(lr, o.beta1 * m[i] + (1 - o.beta1) * g[i]);
-      m[i] = o.beta2 * m[i] + (1 - o.beta2) * g[i];
+      const double scaled = kFactor * g[i];
+      f.p[i] -= std::copysign(lr, o.beta1 * m[i] + (1 - o.beta1) * scaled);
+      m[i] = o.beta2 * m[i] + (1 - o.beta2) * scaled;
     }
-    optimizer->Apply(0, t, lr);
+    optimizer->Apply(0, {.update = t, .learning_rate = lr, .gradient_factor = kFactor});
     f.ExpectValues(1e-12);
     f.gradients.mul_(-0.07).add_(0.001);
   }
@@ -81,7 +84,7 @@ TEST(LionTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
 TEST(LionTest, AnElementWithoutAGradientMovesByItsDecayAlone) {
   Fixture f;
   f.gradients.zero_();
-  f.Make({.make = &MakeLion, .weight_decay = 0.1})->Apply(0, 1, 0.5);
+  f.Make({.make = &MakeLion, .weight_decay = 0.1})->Apply(0, {.update = 1, .learning_rate = 0.5});
   for (int64_t i = 0; i < kDecayed; ++i) f.p[i] *= 0.95;
   f.ExpectValues(1e-12);
 }
@@ -96,10 +99,10 @@ TEST(SgdTest, FollowsThePlainFormulaWithMomentum) {
     f.gradients.copy_(gradients);
     const double* g = gradients.const_data_ptr<double>();
     for (int64_t i = 0; i < kElements; ++i) {
-      buffer[i] = 0.9 * buffer[i] + g[i] + (i < kDecayed ? 0.1 * f.p[i] : 0.0);
+      buffer[i] = 0.9 * buffer[i] + kFactor * g[i] + (i < kDecayed ? 0.1 * f.p[i] : 0.0);
       f.p[i] -= 0.05 * buffer[i];
     }
-    optimizer->Apply(0, t, 0.05);
+    optimizer->Apply(0, {.update = t, .learning_rate = 0.05, .gradient_factor = kFactor});
     f.ExpectValues(1e-12);
   }
 }

@@ -18,16 +18,18 @@ class Sgd final : public Optimizer {
         runs_(CutIntoRuns(units, state_)) {}
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
-  void Apply(int unit, int64_t, double learning_rate) override {
-    for (OptimizerRun& run : runs_[static_cast<size_t>(unit)]) {
+  void Apply(int unit, const UpdateOptions& options) override {
+    std::vector<OptimizerRun>& runs = runs_[static_cast<size_t>(unit)];
+    MultiplyGradients(runs, options.gradient_factor);
+    for (OptimizerRun& run : runs) {
       if (run.decay && options_.weight_decay != 0.0) {
         run.gradients.add_(run.values, options_.weight_decay);
       }
       if (!run.state.empty()) {
         run.state[0].mul_(options_.momentum).add_(run.gradients);
-        run.values.add_(run.state[0], -learning_rate);
+        run.values.add_(run.state[0], -options.learning_rate);
       } else {
-        run.values.add_(run.gradients, -learning_rate);
+        run.values.add_(run.gradients, -options.learning_rate);
       }
     }
   }

@@ -29,9 +29,9 @@ SMALL = {"layers": 12, "heads": 12, "width": 768, "positions": 1024, "vocabulary
 XL = {**SMALL, "layers": 48, "heads": 25, "width": 1600}
 LLAMA_SLICE = {"family": "llama", "layers": 8, "heads": 32, "width": 4096, "positions": 8192, "vocabulary": 128256, "keyValueHeads": 8,
                "feedForwardWidth": 14336, "ropeTheta": 500000.0}
-GPT2 = Workload("GPT-2 124M", SMALL, 1024, (16, 32, 64, 128), 300)
-GPT2_XL = Workload("GPT-2 1.5B", XL, 1024, (4, 8, 16, 32), 540)
-LLAMA = Workload("8 layers of LLaMA-8B", LLAMA_SLICE, 8192, (1, 2), 420)
+GPT2 = Workload("GPT-2 124M", SMALL, 1024, (16, 32, 64, 128, 192), 300)
+GPT2_XL = Workload("GPT-2 1.5B", XL, 1024, (4, 8, 16, 24), 540)
+LLAMA = Workload("8 layers of LLaMA-8B", LLAMA_SLICE, 8192, (1, 2, 3), 420)
 
 
 def config_of(shape, sequence, micro_batch, **more):

@@ -41,7 +41,7 @@ struct AddColumns {
     const int64_t column = begin + lane * kPerLane;
     float sums[kPerLane] = {};
     if (column < columns.width) {
-#pragma unroll 4
+#pragma unroll 8
       for (int64_t row = share * kWarps + warp; row < columns.rows; row += shares * kWarps) {
         float v[kPerLane];
         Load(static_cast<const T*>(columns.matrix) + row * columns.width + column, v);

@@ -41,8 +41,8 @@ struct TeamBackward {
         Store(bias[p], to_bias + i);
       });
     } else {
-      AddTeams(thread, gain, shared.gain);
-      AddTeams(thread, bias, shared.bias);
+      T::AddTeams(thread, norm.width, gain, shared.gain);
+      T::AddTeams(thread, norm.width, bias, shared.bias);
       for (int i = thread.index(); i < norm.width; i += kThreads) {
         to_gain[i] = shared.gain[i];
         to_bias[i] = shared.bias[i];
@@ -83,19 +83,6 @@ struct TeamBackward {
       Store(g[p], static_cast<X*>(norm.d_x) + begin + i);
       if (norm.d_branch) Store(g[p], static_cast<Y*>(norm.d_branch) + begin + i);
     });
-  }
-
-  // Adds what the teams of the block have, one team after the other.
-  MUSTER_DEVICE void AddTeams(const Thread& thread, const Packs& mine, float* sums) const {
-    for (int team = 0; team < T::kTeams; ++team) {
-      if (thread.index() / T::kTeam == team) {
-        T::ForEachPack(thread, norm.width, [&](int p, int i) {
-          for (int k = 0; k < kPack; ++k)
-            sums[i + k] = mine[p][k] + (team > 0 ? sums[i + k] : 0.0f);
-        });
-      }
-      thread.Sync();
-    }
   }
 };
 

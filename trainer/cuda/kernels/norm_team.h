@@ -53,9 +53,24 @@ struct Team {
       return value;
     }
   }
+
+  // Adds what the teams of a block have of a row, one team after the other.
+  static MUSTER_DEVICE void AddTeams(const Thread& thread, int64_t width, const Packs& mine,
+                                     float* sums) {
+    for (int team = 0; team < kTeams; ++team) {
+      if (thread.index() / kTeam == team) {
+        ForEachPack(thread, width, [&](int p, int i) {
+          for (int k = 0; k < kPack; ++k) {
+            sums[i + k] = mine[p][k] + (team > 0 ? sums[i + k] : 0.0f);
+          }
+        });
+      }
+      thread.Sync();
+    }
+  }
 };
 
-inline constexpr int64_t kWidestOfTeams = Team<256, 8>::kWidest;
+inline constexpr int64_t kWidestOfTeams = Team<512, 4>::kWidest;
 
 // Whether teams compute in these types: a narrow stream with a wide result is too rare for it.
 template <typename X, typename Y>
@@ -68,10 +83,8 @@ LaunchResult WithTeam(int64_t width, const Body& body) {
   if (width <= Team<32, 6>::kWidest) return body(Team<32, 6>());
   if (width <= Team<32, 8>::kWidest) return body(Team<32, 8>());
   if (width <= Team<128, 4>::kWidest) return body(Team<128, 4>());
-  if (width <= Team<128, 6>::kWidest) return body(Team<128, 6>());
-  if (width <= Team<128, 8>::kWidest) return body(Team<128, 8>());
-  if (width <= Team<256, 6>::kWidest) return body(Team<256, 6>());
-  return body(Team<256, 8>());
+  if (width <= Team<256, 4>::kWidest) return body(Team<256, 4>());
+  return body(Team<512, 4>());
 }
 
 // Calls `body` with null pointers of the two types.

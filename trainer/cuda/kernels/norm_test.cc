@@ -172,6 +172,7 @@ TEST(NormTest, IsNearItsTwinInFp64) {
       ExpectExact({9, 1000, centered, branch, kHalf, kHalf, 0});
       ExpectExact({5, 1028, centered, branch, kHalf, kHalf, 0});
       ExpectExact({399, 1100, centered, branch, kFloat, kHalf, 0});
+      ExpectExact({3, 2052, centered, branch, kFloat, kHalf, 0});
       ExpectExact({2, 4100, centered, branch, kFloat, kHalf, 0});
       ExpectExact({2, 8196, centered, branch, kFloat, kHalf, 0});
       ExpectExact({1, 771, centered, branch, kHalf, kFloat, 1});

@@ -84,6 +84,7 @@ class Reader {
     std::string name(text_.substr(0, length));
     text_.remove_prefix(length);
     if (const size_t colon = name.rfind(':'); colon != std::string::npos) name.erase(0, colon + 1);
+    if (name.empty()) return Wrong("a name is no more than a prefix");
     return name;
   }
 

@@ -41,5 +41,11 @@ TEST(XmlReaderTest, WhatIsNotSuchADocumentIsRefused) {
   }
 }
 
+TEST(XmlReaderTest, ANameThatIsOnlyAPrefixIsRefused) {
+  for (const std::string wrong : {"<x:/>", "<\275:/>", "<a x:='b'/>", "<:></:>"}) {
+    EXPECT_EQ(ReadXml(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/storage_trouble.h"
 
 namespace muster {
 
@@ -97,6 +98,8 @@ class Files {
   // removed, not followed.
   virtual absl::Status RemoveTree(const std::string& path);
   virtual bool IsObjectStore() const { return false; }
+  // Tells since when the storage answers nothing; nullopt if it does, or cannot tell.
+  virtual std::optional<StorageTrouble> trouble() const { return std::nullopt; }
 };
 
 // The machine's file system. Lives forever.

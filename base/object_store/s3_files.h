@@ -50,8 +50,7 @@ class S3Files final : public Files {
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
   absl::Status RemoveTree(const std::string& path) override;
   bool IsObjectStore() const override { return true; }
-  // Tells since when the store fails; nullopt if it does not, as far as is known.
-  std::optional<StorageTrouble> trouble() const { return client_->trouble(); }
+  std::optional<StorageTrouble> trouble() const override { return client_->trouble(); }
 
  private:
   absl::StatusOr<bool> HoldsAnything(const ObjectUri& at);

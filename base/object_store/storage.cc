@@ -10,6 +10,7 @@
 #include "base/object_store/curl_transport.h"
 #include "base/object_store/object_uri.h"
 #include "base/object_store/s3_client.h"
+#include "base/object_store/s3_files.h"
 #include "base/status_macros.h"
 
 namespace muster {
@@ -36,7 +37,7 @@ std::string FirstOf(const char* first, const char* second) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<S3Files>> OpenObjectStore(const StoreAddress& address) {
+absl::StatusOr<std::unique_ptr<Files>> OpenObjectStore(const StoreAddress& address) {
   S3Options options;
   options.endpoint = std::string(absl::StripSuffix(address.endpoint, "/"));
   if (!address.region.empty()) options.region = address.region;

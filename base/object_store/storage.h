@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "base/files.h"
-#include "base/object_store/s3_files.h"
 
 namespace muster {
 
@@ -20,7 +19,7 @@ struct StoreAddress {
 // AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. AWS_CA_BUNDLE names a file of
 // certificate authorities to use instead of the machine's. Nothing is sent yet. FailedPrecondition
 // names the variable that is missing.
-absl::StatusOr<std::unique_ptr<S3Files>> OpenObjectStore(const StoreAddress& address);
+absl::StatusOr<std::unique_ptr<Files>> OpenObjectStore(const StoreAddress& address);
 
 // Opens what keeps the files of `uri`: the store at `address` for s3://, else the file system.
 absl::StatusOr<std::shared_ptr<Files>> OpenStorage(const std::string& uri,

@@ -144,12 +144,11 @@ Json DeterminismRecord(const TrainingOptions& options) {
 }
 
 CheckpointStore::CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep,
-                                 RunIdentity identity, Outbox& outbox, int cpu, Trouble trouble)
+                                 RunIdentity identity, Outbox& outbox, int cpu)
     : files_(files),
       clock_(clock),
       uri_(std::move(uri)),
       identity_(std::move(identity)),
-      trouble_(std::move(trouble)),
       writer_(files, clock, {.uri = uri_, .owner = OwnerOf(identity_), .keep = keep, .cpu = cpu},
               ReportTo(outbox)) {}
 
@@ -305,9 +304,7 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointW
 std::optional<SaveUnderway> CheckpointStore::Underway() {
   const auto underway = writer_.underway();
   if (!underway) return std::nullopt;
-  SaveUnderway out{underway->step, clock_.Monotonic() - underway->begun};
-  if (trouble_) out.trouble = trouble_();
-  return out;
+  return SaveUnderway{underway->step, clock_.Monotonic() - underway->begun, files_.trouble()};
 }
 
 bool CheckpointStore::WaitIdle(absl::Duration timeout) {

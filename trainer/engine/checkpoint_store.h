@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,7 +13,6 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/mutex.h"
-#include "base/storage_trouble.h"
 #include "trainer/checkpoint/claim.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/writer.h"
@@ -40,12 +38,8 @@ struct RunIdentity {
 // if one is given. A directory belongs to one job: see trainer/checkpoint/claim.h.
 class CheckpointStore final : public Checkpoints {
  public:
-  // Tells whether the storage of the files is in trouble. Thread-safe.
-  using Trouble = std::function<std::optional<StorageTrouble>()>;
-
-  // Storage that cannot tell leaves `trouble` out.
   CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep, RunIdentity identity,
-                  Outbox& outbox, int cpu = -1, Trouble trouble = nullptr);
+                  Outbox& outbox, int cpu = -1);
 
   absl::Status Claim() override;
   absl::Status CheckWritable() override { return trainer::CheckWritable(files_, uri_); }
@@ -77,7 +71,6 @@ class CheckpointStore final : public Checkpoints {
   const Clock& clock_;
   const std::string uri_;
   const RunIdentity identity_;
-  const Trouble trouble_;
   std::atomic<bool> is_first_ = false;  // read by the writer's thread
   // The reason that a checkpoint listed before cannot be loaded, by its name and round; empty if it
   // can. Such a checkpoint need not be opened again.

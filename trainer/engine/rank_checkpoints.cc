@@ -311,8 +311,9 @@ bool RankCheckpoints::IsWriting() const {
 }
 
 void RankCheckpoints::HoldBack(const CheckpointWriterId& writer, bool postponed) {
-  const auto underway = directory_ == nullptr ? std::nullopt : directory_->Underway();
-  if (directory_ == nullptr || (writer.rank != 0 && !underway)) return;
+  if (directory_ == nullptr) return;
+  const std::optional<SaveUnderway> underway = directory_->Underway();
+  if (writer.rank != 0 && !underway) return;
   // The ranks save the same steps, so that of the others is the one that this rank saved last.
   const int64_t earlier = underway ? underway->step : saved_step_;
   if (!in_the_way_ || in_the_way_->step != earlier) in_the_way_ = {.step = earlier};

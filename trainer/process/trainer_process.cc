@@ -266,14 +266,12 @@ absl::Status TrainerProcess::OpenCheckpoints(const v1alpha1::TrainerConfigure& c
                                              Files& files, const Clock& clock, Outbox& outbox) {
   const v1alpha1::CheckpointSpec& spec = configure.spec().checkpoint();
   if (spec.uri().empty()) return absl::OkStatus();
-  CheckpointStore::Trouble trouble;
   if (IsObjectUri(spec.uri())) {
-    absl::StatusOr<std::unique_ptr<S3Files>> store =
+    absl::StatusOr<std::unique_ptr<Files>> store =
         OpenObjectStore({spec.s3().endpoint(), spec.s3().region()});
     if (!store.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", store.status().message()));
     }
-    trouble = [files = store->get()] { return files->trouble(); };
     store_ = *std::move(store);
   }
   const Tokenizer* tokenizer = dataset_.tokenizer.get();
@@ -285,7 +283,7 @@ absl::Status TrainerProcess::OpenCheckpoints(const v1alpha1::TrainerConfigure& c
                   .tokenizer_json = tokenizer == nullptr ? "" : tokenizer->json(),
                   .end_of_text = tokenizer == nullptr ? std::nullopt : tokenizer->end_of_text(),
                   .vocabulary = vocabulary_},
-      outbox, /*cpu=*/-1, std::move(trouble));
+      outbox);
   MUSTER_RETURN_IF_ERROR(Claim(*store));
   checkpoints_ = std::move(store);
   return absl::OkStatus();

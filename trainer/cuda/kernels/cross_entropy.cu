@@ -45,7 +45,6 @@ MUSTER_DEVICE ExpSum Add(const ExpSum& a, const ExpSum& b) {
 template <typename T, int kThreadsOfRow>
 struct Loss {
   static constexpr int kThreads = kThreadsOfRow;
-  static constexpr int kPackOfRow = kWidePack<T>;
   struct Shared {
     ExpSum warps[kThreads / kWarp];
   };
@@ -65,33 +64,33 @@ struct Loss {
     thread.Sync();  // the loss is read before the gradient takes its place
     const float scale = chunk.gradient_scale;
     const float share = scale / all.sum;
-    ForEachAligned<kPackOfRow>(thread.index(), kThreads, logits, chunk.vocabulary,
-                               [&](auto n, int64_t i) {
-                                 float v[n];
-                                 Load(logits + i, v);
-                                 for (int k = 0; k < n; ++k) {
-                                   v[k] = valid ? Exp<T>(v[k] - all.most) * share : 0.0f;
-                                 }
-                                 if (valid && label >= i && label < i + n) {
-                                   for (int k = 0; k < n; ++k)
-                                     v[k] -= i + k == label ? scale : 0.0f;
-                                 }
-                                 Store(v, logits + i);
-                               });
+    ForEachAligned<kWidePack<T>>(thread.index(), kThreads, logits, chunk.vocabulary,
+                                 [&](auto n, int64_t i) {
+                                   float v[n];
+                                   Load(logits + i, v);
+                                   for (int k = 0; k < n; ++k) {
+                                     v[k] = valid ? Exp<T>(v[k] - all.most) * share : 0.0f;
+                                   }
+                                   if (valid && label >= i && label < i + n) {
+                                     for (int k = 0; k < n; ++k)
+                                       v[k] -= i + k == label ? scale : 0.0f;
+                                   }
+                                   Store(v, logits + i);
+                                 });
   }
 
   MUSTER_DEVICE ExpSum SumOfRow(const Thread& thread, const T* logits, Shared& shared) const {
     ExpSum mine{-FLT_MAX, 0.0f};
-    ForEachAligned<kPackOfRow>(thread.index(), kThreads, logits, chunk.vocabulary,
-                               [&](auto n, int64_t i) {
-                                 float v[n];
-                                 Load(logits + i, v);
-                                 float most = mine.most;
-                                 for (int k = 0; k < n; ++k) most = v[k] > most ? v[k] : most;
-                                 mine.sum *= Exp<T>(mine.most - most);
-                                 mine.most = most;
-                                 for (int k = 0; k < n; ++k) mine.sum += Exp<T>(v[k] - most);
-                               });
+    ForEachAligned<kWidePack<T>>(thread.index(), kThreads, logits, chunk.vocabulary,
+                                 [&](auto n, int64_t i) {
+                                   float v[n];
+                                   Load(logits + i, v);
+                                   float most = mine.most;
+                                   for (int k = 0; k < n; ++k) most = v[k] > most ? v[k] : most;
+                                   mine.sum *= Exp<T>(mine.most - most);
+                                   mine.most = most;
+                                   for (int k = 0; k < n; ++k) mine.sum += Exp<T>(v[k] - most);
+                                 });
     for (int mask = kWarp / 2; mask > 0; mask /= 2) {
       mine = Add(mine, {thread.ShuffleXor(mine.most, mask), thread.ShuffleXor(mine.sum, mask)});
     }

@@ -72,11 +72,18 @@ LaunchResult Launch(const Kernel& kernel, int64_t blocks, Stream) {
 
 #endif
 
+// Adds the values of a warp's threads; every thread gets the sum.
+template <typename T>
+MUSTER_DEVICE T WarpSum(const Thread& thread, T value) {
+  for (int mask = kWarp / 2; mask > 0; mask /= 2) value += thread.ShuffleXor(value, mask);
+  return value;
+}
+
 // Adds the values of a block's threads, in an order that depends on kThreads alone; every thread
 // gets the sum. `scratch` may be used again after the next Sync().
 template <int kThreads, typename T>
 MUSTER_DEVICE T BlockSum(const Thread& thread, T value, T (&scratch)[kThreads / kWarp]) {
-  for (int mask = kWarp / 2; mask > 0; mask /= 2) value += thread.ShuffleXor(value, mask);
+  value = WarpSum(thread, value);
   if (thread.index() % kWarp == 0) scratch[thread.index() / kWarp] = value;
   thread.Sync();
   T sum = scratch[0];

@@ -49,8 +49,7 @@ struct Team {
     if constexpr (kTeam > kWarp) {
       return BlockSum<kThreads>(thread, value, scratch);
     } else {
-      for (int mask = kWarp / 2; mask > 0; mask /= 2) value += thread.ShuffleXor(value, mask);
-      return value;
+      return WarpSum(thread, value);
     }
   }
 

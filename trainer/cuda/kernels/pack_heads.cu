@@ -73,24 +73,20 @@ struct alignas(16) Bytes16 {
 // Tells whether heads begin at multiples of 16 bytes everywhere.
 template <typename T>
 bool AreAligned(const PackHeads& pack) {
-  constexpr int64_t kElements = sizeof(Bytes16) / sizeof(T);
-  const auto aligned = [](const void* data) {
-    return reinterpret_cast<uintptr_t>(data) % sizeof(Bytes16) == 0;
-  };
   for (const Heads& part : pack.parts) {
-    if (!aligned(part.data) || part.batch_stride % kElements != 0 ||
-        part.position_stride % kElements != 0 || part.head_stride % kElements != 0) {
+    if (!ArePacked<T, kWidePack<T>>({part.data}) || part.batch_stride % kWidePack<T> != 0 ||
+        part.position_stride % kWidePack<T> != 0 || part.head_stride % kWidePack<T> != 0) {
       return false;
     }
   }
-  return aligned(pack.packed) && pack.width % kElements == 0;
+  return ArePacked<T, kWidePack<T>>({pack.packed}) && pack.width % kWidePack<T> == 0;
 }
 
 }  // namespace
 
 LaunchResult LaunchPackHeads(const PackHeads& pack, Stream stream) {
   return WithElement(pack.element, [&]<typename T>(T*) {
-    return AreAligned<T>(pack) ? LaunchUnits<Bytes16>(pack, sizeof(Bytes16) / sizeof(T), stream)
+    return AreAligned<T>(pack) ? LaunchUnits<Bytes16>(pack, kWidePack<T>, stream)
                                : LaunchUnits<T>(pack, 1, stream);
   });
 }

@@ -48,12 +48,6 @@ LinearOptions WithBias(int64_t in, int64_t out, double deviation) {
   return {in, out, LinearOptions::Layout::kOutIn, /*bias=*/true, deviation};
 }
 
-// A GPU's attention reads the bias in the type of the queries; a CPU's adds it to scores of FP32.
-c10::ScalarType BiasType(const at::Tensor& stream, const MicroBatchContext& context) {
-  if (stream.is_cuda()) return context.compute_type;
-  return stream.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 class BloomLayer final : public LayeredBlock {
  public:
   BloomLayer(const ModelShape& s, int layer, const std::string& h,
@@ -78,7 +72,7 @@ class BloomLayer final : public LayeredBlock {
     const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
     AttentionInputs qkv = SplitHeads(qkv_(a.normalized.view({-1, width}), context), batch, heads_,
                                      HeadOrder::kByHead);
-    qkv.bias = alibi_->For(context.positions, BiasType(a.stream, context));
+    qkv.bias = alibi_->For(context.positions, BiasType(qkv.queries));
     const at::Tensor o = Attend(qkv, At(DropoutSite::kAttention), context);
     const Norm::Fork b = norm_2_.AddAndFork(
         a.stream, Residual(projection_(o, context), a.stream, DropoutSite::kProjection, context),

@@ -55,13 +55,17 @@ at::Tensor Repeat(const at::Tensor& x, int64_t heads) {
       .reshape({x.size(0), heads, x.size(2), x.size(3)});
 }
 
+c10::ScalarType TypeOfScores(const at::Tensor& queries) {
+  return queries.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 // Writes the probabilities out, because the flash kernel cannot use FillDropout's masks.
 at::Tensor AttendWithDropout(const AttentionInputs& in, const DropoutPlace& dropout,
                              const MicroBatchContext& context) {
   const int64_t sequence = in.queries.size(2);
   const double scale = 1.0 / std::sqrt(static_cast<double>(in.queries.size(3)));
   at::Tensor scores = at::matmul(in.queries * scale, in.keys.transpose(-1, -2));
-  scores = scores.to(scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  scores = scores.to(TypeOfScores(in.queries));
   if (in.bias.defined()) {
     scores = scores + in.bias;
   } else {
@@ -74,6 +78,10 @@ at::Tensor AttendWithDropout(const AttentionInputs& in, const DropoutPlace& drop
 }
 
 }  // namespace
+
+c10::ScalarType BiasType(const at::Tensor& queries) {
+  return queries.is_cuda() ? queries.scalar_type() : TypeOfScores(queries);
+}
 
 AttentionInputs SplitHeads(const at::Tensor& packed, int64_t batch, int64_t heads,
                            HeadOrder order) {
@@ -88,6 +96,8 @@ at::Tensor Attend(const AttentionInputs& inputs, const DropoutPlace& dropout,
                   const MicroBatchContext& context) {
   const at::Tensor& queries = inputs.queries;
   const int64_t heads = queries.size(1);
+  TORCH_CHECK(!inputs.bias.defined() || inputs.bias.scalar_type() == BiasType(queries),
+              "the bias of attention must be of BiasType()");
   const bool drops = Drops(dropout.probability, context);
   const bool shared = queries.is_cuda() && !drops && inputs.keys.size(1) != heads;
   const AttentionInputs in{.queries = queries,

@@ -16,9 +16,13 @@ struct AttentionInputs {
   at::Tensor keys;
   at::Tensor values;
   // [1, heads, sequence, sequence], added to the scores: it also hides the future, and needs no
-  // gradient. If undefined, attention is causal and otherwise unbiased.
+  // gradient. It is of BiasType(). If undefined, attention is causal and otherwise unbiased.
   at::Tensor bias;
 };
+
+// Returns the type of a bias beside these queries: that of the scores, which is wider than theirs,
+// but theirs on a GPU, whose kernels take a bias for numbers of that type whatever it is.
+c10::ScalarType BiasType(const at::Tensor& queries);
 
 // How the product that makes queries, keys and values leaves them in its rows.
 enum class HeadOrder {

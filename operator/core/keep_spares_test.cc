@@ -45,12 +45,7 @@ TEST_F(SparesTest, MoreSparesInTheSpecAreAskedFor) {
 }
 
 TEST_F(SparesTest, ASpareThatIsTakenAwayLeavesItsSeatToTheReplacement) {
-  Lose(1);
-  world_.Advance(absl::Seconds(2));
-  world_.Decide();
-  Join();
-  Start(1);
-  MakeProgress(9);
+  LoseToASpare(1);
   world_.view.placement.order =
       QueueOrder{3, "Yielded", "shrinks for another", world_.view.wall + absl::Seconds(1)};
   world_.Advance(absl::Seconds(5));

@@ -100,12 +100,7 @@ TEST_F(SparesTest, AReplacementThatStillLoadsHasItsSeatIfNoSpareCanTakeIt) {
 }
 
 TEST_F(SparesTest, AReplacementThatIsASpareTakesTheNextSeat) {
-  Lose(1);
-  world_.Advance(absl::Seconds(2));
-  world_.Decide();
-  Join();
-  Start(1);
-  MakeProgress(9);
+  LoseToASpare(1);
   Lose(2);
   world_.Decide();
   EXPECT_EQ(Ranks(), "0 3 1");
@@ -287,12 +282,7 @@ TEST_F(SparesTest, AWorkerWhoseNodeGoesAwayIsSwappedWithoutAReplacement) {
 }
 
 TEST_F(SparesTest, AJobScaledDownWithASpareInALowSeatKeepsTheOrderOfTheOthers) {
-  Lose(1);
-  world_.Advance(absl::Seconds(2));
-  world_.Decide();
-  Join();
-  Start(1);
-  MakeProgress(9);
+  LoseToASpare(1);
   world_.view.spec.mutable_workers()->set_count(2);
   world_.Decide();
   // The grant of four was made for three and one; two and one are three.

@@ -15,7 +15,7 @@
 #include "ATen/ops/randn.h"
 #include "ATen/ops/zeros.h"
 #include "gtest/gtest.h"
-#include "trainer/kernels/kernels.h"
+#include "trainer/kernels/forwarding_kernels.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/optimizer.h"
 
@@ -29,22 +29,10 @@ std::unique_ptr<AdamWKernel> OnEmulation() {
 }
 
 // Kernels of the CPU whose AdamW is a card's. It counts the launches.
-class WithAdamW final : public Kernels, public AdamWKernel {
+class WithAdamW final : public ForwardingKernels, public AdamWKernel {
  public:
-  void FillNormal(const NormalKey& key, std::span<const ElementRun> runs,
-                  const at::Tensor& out) const override {
-    cpu_.FillNormal(key, runs, out);
-  }
-  void FillDropout(const DropoutKey& key, double p, std::span<const int64_t> samples,
-                   std::span<const ElementRun> runs, const at::Tensor& mask) const override {
-    cpu_.FillDropout(key, p, samples, runs, mask);
-  }
-  at::Tensor ChunkSquares(const at::Tensor& flat, int64_t chunks) const override {
-    return cpu_.ChunkSquares(flat, chunks);
-  }
-  uint64_t Digest(const at::Tensor& flat, uint64_t seed) const override {
-    return cpu_.Digest(flat, seed);
-  }
+  WithAdamW() : ForwardingKernels(KernelsOf(at::empty({0}))) {}
+
   const AdamWKernel* adamw() const override { return this; }
 
   void Update(std::span<const AdamWElements> runs, const AdamWUpdate& update) const override {
@@ -55,7 +43,6 @@ class WithAdamW final : public Kernels, public AdamWKernel {
   mutable int updates = 0;
 
  private:
-  const Kernels& cpu_ = KernelsOf(at::empty({0}));
   const std::unique_ptr<AdamWKernel> kernel_ = OnEmulation();
 };
 

@@ -43,6 +43,7 @@ void* DataOf(const at::Tensor& tensor) {
 const void* ConstDataOf(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.const_data_ptr() : nullptr;
 }
+
 // Returns heads whose elements lie beside each other.
 at::Tensor WithHeadsTogether(const at::Tensor& heads) {
   return heads.stride(-1) == 1 ? heads : heads.contiguous();

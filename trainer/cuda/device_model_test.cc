@@ -13,30 +13,16 @@
 #include "trainer/cuda/device_adamw.h"
 #include "trainer/cuda/device_layers.h"
 #include "trainer/engine/testing/solo_engine.h"
-#include "trainer/kernels/kernels.h"
+#include "trainer/kernels/forwarding_kernels.h"
 
 namespace muster::trainer::cuda {
 namespace {
 
 // The CPU's loops, beside which layers and AdamW are the emulated kernels, or LibTorch's operators.
-class CpuWithLayers final : public Kernels {
+class CpuWithLayers final : public ForwardingKernels {
  public:
-  explicit CpuWithLayers(const Kernels& cpu) : cpu_(cpu) {}
+  using ForwardingKernels::ForwardingKernels;
 
-  void FillNormal(const NormalKey& key, std::span<const ElementRun> runs,
-                  const at::Tensor& out) const override {
-    cpu_.FillNormal(key, runs, out);
-  }
-  void FillDropout(const DropoutKey& key, double p, std::span<const int64_t> samples,
-                   std::span<const ElementRun> runs, const at::Tensor& mask) const override {
-    cpu_.FillDropout(key, p, samples, runs, mask);
-  }
-  at::Tensor ChunkSquares(const at::Tensor& flat, int64_t chunks) const override {
-    return cpu_.ChunkSquares(flat, chunks);
-  }
-  uint64_t Digest(const at::Tensor& flat, uint64_t seed) const override {
-    return cpu_.Digest(flat, seed);
-  }
   const LayerKernels* layers() const override {
     ++asked;
     return on ? layers_.get() : nullptr;
@@ -47,7 +33,6 @@ class CpuWithLayers final : public Kernels {
   mutable int64_t asked = 0;
 
  private:
-  const Kernels& cpu_;
   const std::unique_ptr<LayerKernels> layers_ =
       MakeDeviceLayers([](c10::Device) -> Stream { return nullptr; });
   const std::unique_ptr<AdamWKernel> adamw_ =

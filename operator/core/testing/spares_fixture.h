@@ -89,6 +89,15 @@ class SparesTest : public testing::Test {
     }
     return text;
   }
+  // Loses a worker to a spare, which has trained in its place since; its replacement is the spare.
+  void LoseToASpare(int index) {
+    Lose(index);
+    world_.Advance(absl::Seconds(2));
+    world_.Decide();
+    Join();
+    Start(index);
+    MakeProgress(9);
+  }
   bool Trains() const { return world_.memory.phase == RoundPhase::kActive; }
   const v1alpha1::TrainingJobStatus& Status() const { return world_.view.status; }
 

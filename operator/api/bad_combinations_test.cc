@@ -192,9 +192,16 @@ const ManifestCase kContradictions[] = {
     {"FractionOfNoSpotNodes", "{count: 2}", "{count: 2}\n  spot: {allow: false, maxFraction: 0.5}",
      "job.yaml:6: spec.spot.allow: without spot nodes there is nothing to bound: leave maxFraction "
      "and onDemandFloor out, or set allow to true\n"},
-    {"ReplicasWithoutAnInterval", "{uri: out}", "{uri: out, memory: {replicas: 1, size: 1Gi}}",
-     "job.yaml:11: spec.checkpoint.memory.everySteps: replicas take the network for each copy: say "
-     "with everySteps how often\n"},
+    {"SparesAndGrowth", "{count: 2}", "{count: 2, max: 3, spares: 1}\n  elastic: {policy: Grow}",
+     "job.yaml:5: spec.workers.spares: a job whose elastic.policy is Grow trains with all workers "
+     "that it gets: leave one of the two out\n"},
+    {"SparesOfALeader", "{count: 2}", "{count: 2, spares: 1}\n  successPolicy: Leader",
+     "job.yaml:5: spec.workers.spares: with successPolicy Leader the end of worker 0 ends the job, "
+     "whose place a spare could not take: leave one of the two out\n"},
+    {"SparesInHalfASlice", "{count: 2}",
+     "{count: 2, spares: 1}\n  topology: {slices: [{workers: 2, level: leaf}]}",
+     "job.yaml:5: spec.workers.spares: pods are placed in whole slices: must be a multiple of the "
+     "first slice's workers (here 1 and 2)\n"},
     {"CopiesOfWhatRestsOnDisk", "{name: adamw}\n  checkpoint: {uri: out}",
      "{name: adamw}\n    parallelism: {offload: {optimizer: Disk, directory: scratch}}\n  "
      "checkpoint: "
@@ -239,9 +246,12 @@ constexpr char kCommandsCheckpoints[] =
 const ManifestCase kCommands[] = {
     {"StepDeadlineOfACommand", "300s", "1m", kCommandsSteps},
     {"RankDeadlineOfACommand", "stepDeadline: 300s", "rankDeadline: 3s", kCommandsSteps},
-    {"GrowthOfACommand", "stepDeadline: 300s", "policy: Grow",
-     "job.yaml:7: spec.elastic.policy: muster does not see a command's steps, so it cannot tell "
-     "what more workers would gain: leave policy out\n"
+    {"LinkTestOfACommand", "{stepDeadline: 300s,",
+     "{stepDeadline: 300s}\n  topology: {linkTest: Report}\n  activeDeadline: 1h #",
+     "job.yaml:8: spec.topology.linkTest: muster does not see a command's connections: linkTest "
+     "has "
+     "an effect with trainer only, leave it out\n"},
+    {"GrowthOfACommandWithoutMax", "stepDeadline: 300s", "policy: Grow",
      "job.yaml:7: spec.elastic.policy: the job grows up to workers.max and no further: set "
      "workers.max too, or leave policy out\n"},
     {"StoreOfACommand", "{uri: out}", "{uri: 's3://bucket/a', s3: {region: eu-west-1}}",

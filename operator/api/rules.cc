@@ -11,6 +11,7 @@
 #include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/recovery_rules.h"
+#include "operator/api/spare_rules.h"
 #include "operator/api/unless.h"
 #include "planner/layout.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
@@ -26,7 +27,6 @@ using v1alpha1::ExitCodeMatch;
 using v1alpha1::ExitCodeRange;
 using v1alpha1::FailurePolicySpec;
 using v1alpha1::FailureRule;
-using v1alpha1::MemoryCheckpointSpec;
 using v1alpha1::ModelSpec;
 using v1alpha1::OptimizerSpec;
 using v1alpha1::RopeScalingSpec;
@@ -113,10 +113,6 @@ Broken OffloadHasDirectory(const v1alpha1::OffloadSpec& offload) {
                 (offload.optimizer() != "Disk" && offload.weights() != "Disk"));
 }
 
-Broken ReplicasHaveInterval(const MemoryCheckpointSpec& memory) {
-  return Unless(memory.replicas() == 0 || memory.has_every_steps());
-}
-
 Broken CommandCheckpoint(const TrainingJobSpec& spec) {
   if (spec.has_trainer() || !spec.has_checkpoint()) return {};
   const v1alpha1::CheckpointSpec& checkpoint = spec.checkpoint();
@@ -132,10 +128,6 @@ Broken CommandDeadlines(const TrainingJobSpec& spec) {
   const bool known = absl::ParseDuration(spec.elastic().step_deadline(), &step) &&
                      absl::ParseDuration(spec.elastic().rank_deadline(), &rank);
   return Unless(!known || (step == absl::Minutes(5) && rank == absl::Seconds(10)));
-}
-
-Broken GrowthOfTheTrainer(const TrainingJobSpec& spec) {
-  return Unless(spec.has_trainer() || spec.elastic().policy() != "Grow");
 }
 
 Broken GrowthHasMax(const TrainingJobSpec& spec) {
@@ -250,6 +242,10 @@ Broken SlicesDivideCount(const TrainingJobSpec& spec) {
                 absl::StrCat("here ", spec.workers().count(), " and ", workers));
 }
 
+Broken LinkTestOfTheTrainer(const TrainingJobSpec& spec) {
+  return Unless(spec.has_trainer() || !spec.topology().has_link_test());
+}
+
 Broken SpotFloorHasWorkers(const TrainingJobSpec& spec) {
   const WorkersSpec& workers = spec.workers();
   const int32_t most = workers.has_max() ? workers.max() : workers.count();
@@ -311,7 +307,6 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"rdma-of-the-trainers-gpus", Typed<TrainingJobSpec, RdmaOfTheTrainersGpus>},
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
       {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
-      {"growth-of-the-trainer", Typed<TrainingJobSpec, GrowthOfTheTrainer>},
       {"growth-has-max", Typed<TrainingJobSpec, GrowthHasMax>},
       {"snooze-of-growth", Typed<v1alpha1::ElasticSpec, SnoozeOfGrowth>},
       {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},
@@ -347,11 +342,15 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"object-uri", Typed<v1alpha1::CheckpointSpec, ObjectUriIsValid>},
       {"store-of-object-uri", Typed<v1alpha1::CheckpointSpec, StoreOfObjectUri>},
       {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
-      {"replicas-have-interval", Typed<MemoryCheckpointSpec, ReplicasHaveInterval>},
       {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
       {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},
       {"slices-nest", Typed<TopologySpec, SlicesNest>},
+      {"slices-divide-spares", Typed<TrainingJobSpec, SlicesDivideSpares>},
+      {"spares-without-growth", Typed<TrainingJobSpec, SparesWithoutGrowth>},
+      {"spares-of-equals", Typed<TrainingJobSpec, SparesOfEquals>},
+      {"pods-with-spares", Typed<WorkersSpec, PodsWithSpares>},
+      {"link-test-of-the-trainer", Typed<TrainingJobSpec, LinkTestOfTheTrainer>},
       {"spot-floor-has-workers", Typed<TrainingJobSpec, SpotFloorHasWorkers>},
       {"spot-allowed", Typed<SpotSpec, SpotAllowed>},
       {"backoff-order", Typed<FailurePolicySpec, BackoffOrder>},

@@ -53,7 +53,7 @@ TEST(IsPositiveDuration, AgreesWithThePattern) {
 TEST(SchemaOf, ReadsOptions) {
   const auto& workers = *v1alpha1::WorkersSpec::descriptor();
   EXPECT_EQ(SchemaOf(*workers.FindFieldByName("count")).default_(), "1");
-  EXPECT_EQ(SchemaOf(workers).rules_size(), 3);
+  EXPECT_EQ(SchemaOf(workers).rules_size(), 4);
   EXPECT_TRUE(IsRaw(*v1alpha1::PodTemplate::descriptor()));
   EXPECT_FALSE(IsRaw(workers));
   EXPECT_EQ(FieldNames(workers), (std::vector<std::string>{"count", "min", "max", "gpus", "ranks",

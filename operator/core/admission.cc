@@ -1,13 +1,10 @@
 #include "operator/core/admission.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/core/finalizer.h"
-#include "operator/core/keep_spares.h"
 
 namespace muster::control {
 namespace {
@@ -30,10 +27,8 @@ void AcceptSpec(Draft& draft) {
 void Admit(Draft& draft) {
   v1alpha1::TrainingJobStatus& status = draft.status();
   status.set_observed_generation(draft.view.job.generation);
-  std::vector<std::string> found = draft.view.spec_errors;
-  if (std::string no = WhyNoSpares(draft.spec()); !no.empty()) found.push_back(std::move(no));
-  if (!found.empty()) {
-    const std::string errors = absl::StrJoin(found, "; ");
+  if (!draft.view.spec_errors.empty()) {
+    const std::string errors = absl::StrJoin(draft.view.spec_errors, "; ");
     const v1alpha1::Condition* shown = FindCondition(status, ConditionType::kAdmitted);
     if (shown == nullptr || shown->status() != "False") {
       draft.EmitWarning(Reason::kInvalidSpec, errors);

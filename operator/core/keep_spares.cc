@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "operator/core/grow.h"
 #include "operator/core/growth_sizes.h"
 #include "operator/core/membership.h"
@@ -11,9 +10,6 @@
 
 namespace muster::control {
 namespace {
-
-// The limit of status.elastic.workers.
-constexpr int kMostPods = 5000;
 
 bool AnyOnNode(const Draft& draft) {
   return std::any_of(draft.view.pods.begin(), draft.view.pods.end(), [](const PodView& pod) {
@@ -63,34 +59,6 @@ void ShowSpares(Draft& draft) {
                                      [](const Worker& worker) { return worker.ended; }));
   workers.set_spares(std::clamp(ready + ended - draft.WorkersWanted(), 0, draft.SparesWanted()));
   workers.set_ready(std::min(workers.ready(), draft.WorkersWanted()));
-}
-
-std::string WhyNoSpares(const v1alpha1::TrainingJobSpec& spec) {
-  const int spares = spec.workers().spares();
-  if (spares <= 0) return "";
-  if (GrowsByItself(spec)) {
-    return "spec.workers.spares: a job whose elastic.policy is Grow trains with all workers that "
-           "it "
-           "gets; leave one of the two out";
-  }
-  if (LeaderDecidesSuccess(spec)) {
-    return "spec.workers.spares: with successPolicy Leader the end of worker 0 ends the job, whose "
-           "place a spare could not take; leave one of the two out";
-  }
-  const int pods = WorkerCount(spec) + spares;
-  if (pods > kMostPods) {
-    return absl::StrCat("spec.workers.spares: workers.count and spares are ", pods, "; at most ",
-                        kMostPods, " are allowed together");
-  }
-  if (spec.topology().slices_size() > 0) {
-    const int slice = spec.topology().slices(0).workers();
-    if (slice > 0 && spares % slice != 0) {
-      return absl::StrCat("spec.workers.spares: ", spares,
-                          " is no multiple of topology.slices[0].workers, ", slice,
-                          ": pods are placed in whole slices");
-    }
-  }
-  return "";
 }
 
 }  // namespace muster::control

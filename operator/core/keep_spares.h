@@ -1,10 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_KEEP_SPARES_H_
 #define MUSTER_OPERATOR_CORE_KEEP_SPARES_H_
 
-#include <string>
-
 #include "operator/core/draft.h"
-#include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
 
@@ -16,9 +13,6 @@ void KeepSpares(Draft& draft);
 
 // Shows how many spares are ready, and how many of the workers that the job wants to train are.
 void ShowSpares(Draft& draft);
-
-// Returns the reason why the job cannot have the spares that its spec asks for; empty if it can.
-std::string WhyNoSpares(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control
 

@@ -5,7 +5,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
 #include "operator/core/testing/spares_fixture.h"
 
 namespace muster::control {
@@ -63,26 +62,6 @@ TEST_F(SparesTest, AJobThatHasLostAllItsNodesStartsWithoutItsSpares) {
   world_.Decide();
   EXPECT_FALSE(Status().elastic().has_workers());
   EXPECT_EQ(Status().elastic().wanted(), 4);
-}
-
-TEST_F(SparesTest, SparesThatCannotTakeEachSeatAreRefused) {
-  const auto refused = [](const auto& change) {
-    TestWorld world(3);
-    world.view.spec.mutable_workers()->set_spares(1);
-    change(world.view.spec);
-    world.Decide();
-    EXPECT_EQ(world.Condition(ConditionType::kAdmitted), "False/InvalidSpec");
-    const auto* admitted = FindCondition(world.view.status, ConditionType::kAdmitted);
-    return admitted == nullptr ? "" : admitted->message();
-  };
-  EXPECT_THAT(refused([](auto& spec) { spec.mutable_elastic()->set_policy("Grow"); }),
-              HasSubstr("elastic.policy is Grow"));
-  EXPECT_THAT(refused([](auto& spec) { spec.set_success_policy("Leader"); }),
-              HasSubstr("successPolicy Leader"));
-  EXPECT_THAT(refused([](auto& spec) { spec.mutable_workers()->set_count(5000); }),
-              HasSubstr("are 5001; at most 5000"));
-  EXPECT_THAT(refused([](auto& spec) { spec.mutable_topology()->add_slices()->set_workers(3); }),
-              HasSubstr("1 is no multiple of topology.slices[0].workers, 3"));
 }
 
 }  // namespace

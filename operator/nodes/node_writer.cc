@@ -73,8 +73,10 @@ bool NodeWriter::Look(const NodeCache::Object& node, const NodeNews* told, absl:
     return false;
   }
   const absl::Status status = Write(node->name, wish, writes);
-  visit = {version, silent, !status.ok(), nullptr, run_, now + kRetry};
-  // Another writer of the node was faster, or the node is gone: nothing to tell.
+  // If another writer of the node was faster, the next run reads what it wrote.
+  const absl::Time again = absl::IsAborted(status) ? now : now + kRetry;
+  visit = {version, silent, !status.ok(), nullptr, run_, again};
+  // Neither this nor a node that is gone is worth a word.
   if (status.ok() || absl::IsAborted(status) || absl::IsNotFound(status)) return true;
   MUSTER_LOG_LIMITED(WARN, node->name, "node not labelled", {"node", node->name},
                      {"error", status});

@@ -6,9 +6,12 @@
 
 #include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/api_call.h"
+#include "operator/kube/api_error.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/faulty_api.h"
 
 namespace muster::control {
 namespace {
@@ -91,6 +94,20 @@ TEST_F(NodeWriterTest, AReportIsWrittenOnce) {
   Report();
   EXPECT_EQ(writer_->RunOnce(), 0);
   EXPECT_EQ(kube::ResourceVersionOf(Node()), version);
+}
+
+TEST_F(NodeWriterTest, WhatAnotherWriterWasFasterThanIsWrittenByTheNextRun) {
+  kube::FaultyApi contended(*api_, {});
+  NodeWriter writer(contended, clock_, board_, nodes_);
+  writer.Lead();
+  Attach();
+  Report("FatalXid");
+  contended.FailNext(kube::Verb::kUpdateStatus,
+                     kube::ApiError(kube::Reason::kConflict, "the object has been modified"));
+  EXPECT_EQ(writer.RunOnce(), 1) << "the labels";
+  EXPECT_EQ(Health(), "");
+  EXPECT_EQ(writer.RunOnce(), 1);
+  EXPECT_EQ(Health(), "False FatalXid");
 }
 
 TEST_F(NodeWriterTest, AFaultClosesTheNodeForPlacementAndIsTakenBack) {

@@ -102,7 +102,10 @@ TEST_F(NodeAgentClusterTest, AReportIsWrittenToTheNode) {
   nodes.Upsert(Node(), 1);
   NodeWriter writer(cluster_->api(), Clock::Real(), board, nodes);
   writer.Lead();
-  EXPECT_EQ(writer.RunOnce(), 2);
+  // The control plane writes new nodes too, and may be faster in between.
+  int writes = 0;
+  for (int run = 0; run < 100 && writes < 2; ++run) writes += writer.RunOnce();
+  EXPECT_EQ(writes, 2);
   const Json node = Node();
   EXPECT_EQ(kube::LabelOf(node, kGpuProductLabel), "NVIDIA-H100-80GB-HBM3");
   EXPECT_FALSE(kube::AnnotationOf(node, kHardwareAnnotation).empty());

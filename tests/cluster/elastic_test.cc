@@ -1,5 +1,5 @@
-// A job that grows into free capacity on real kubelets, and gives it up for another job: its
-// processes live on, no step is lost, and it ends with the weights that it would have had.
+// Jobs on real kubelets that grow into free capacity and give it up for another job, or are scaled:
+// their processes live on, no step is lost, and they end with the weights they would have had.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -45,13 +45,29 @@ class ElasticTest : public testing::Test {
   }
 
   // Waits until the job's newest resize is to `workers`, and its round trains.
-  Json AwaitSize(int workers) {
-    return at_.AwaitJob(kName, [workers](const Json& job) {
+  Json AwaitSize(const std::string& name, int workers) {
+    return at_.AwaitJob(name, [workers](const Json& job) {
       const Json running = ConditionOf(job, "Running");
       return NumberAt(job, {"status", "resize", "to"}) == workers &&
              StringAt(job, {"status", "state"}) == "Training" && !running.is_null() &&
              StringAt(running, {"status"}) == "True";
     });
+  }
+  // Suspends the job, and expects the weights and the loss of `reference` after as many steps.
+  void ExpectEndOf(TrainerJob reference, const std::string& name) {
+    at_.Kubectl(absl::StrCat("patch trainingjob/", name,
+                             " --type=merge --patch='{\"spec\":{\"suspend\":true}}'"));
+    at_.AwaitCondition(name, "Suspended", "True", "WorkersStopped");
+    const Json stopped = at_.Job(name);
+    const int64_t steps = NumberAt(stopped, {"status", "progress", "step"});
+    EXPECT_EQ(NumberAt(stopped, {"status", "checkpoint", "step"}), steps);
+    reference.steps = static_cast<int>(steps);
+    reference.save_every = 1000;
+    at_.Apply(reference);
+    const Json other = at_.AwaitSuccess(reference.name);
+    EXPECT_EQ(at_.SavedWeights(name, reference.steps),
+              at_.SavedWeights(reference.name, reference.steps));
+    EXPECT_EQ(stopped["status"]["progress"]["loss"], other["status"]["progress"]["loss"]);
   }
   static void Print(const Json& job) {
     std::printf("resize: %s\n", job["status"]["resize"].dump().c_str());
@@ -79,7 +95,7 @@ TEST_F(ElasticTest, AJobGrowsOntoANodeAndMakesRoomForAnotherJobAndLosesNoStep) {
   EXPECT_EQ(NumberAt(small, {"status", "elastic", "wanted"}), 4);
 
   at_.Kubectl("uncordon node-1");
-  const Json grown = AwaitSize(4);
+  const Json grown = AwaitSize(kName, 4);
   EXPECT_EQ(NumberAt(grown, {"status", "resize", "from"}), 2);
   EXPECT_EQ(grown["status"]["incarnations"], Json({1, 1, 1, 1}));
   Print(grown);
@@ -107,21 +123,35 @@ TEST_F(ElasticTest, AJobGrowsOntoANodeAndMakesRoomForAnotherJobAndLosesNoStep) {
   EXPECT_THAT(at_.Kubectl("describe trainingjob grows"),
               AllOf(HasSubstr("round 4"), Not(HasSubstr("workers; Checkpoint"))));
 
-  at_.Kubectl("patch trainingjob/grows --type=merge --patch='{\"spec\":{\"suspend\":true}}'");
-  at_.AwaitCondition(kName, "Suspended", "True", "WorkersStopped");
-  const Json stopped = at_.Job(kName);
-  const int64_t steps = NumberAt(stopped, {"status", "progress", "step"});
-  EXPECT_EQ(NumberAt(stopped, {"status", "checkpoint", "step"}), steps);
   // As many ranks write the last checkpoint, so that each file has the same tensors.
   TrainerJob reference = undisturbed;
   reference.workers = 4;
-  reference.steps = static_cast<int>(steps);
-  reference.save_every = 1000;
-  at_.Apply(reference);
-  const Json other = at_.AwaitSuccess("not-grown");
-  EXPECT_EQ(at_.SavedWeights(kName, reference.steps),
-            at_.SavedWeights("not-grown", reference.steps));
-  EXPECT_EQ(stopped["status"]["progress"]["loss"], other["status"]["progress"]["loss"]);
+  ExpectEndOf(reference, kName);
+}
+
+TEST_F(ElasticTest, AJobThatIsScaledFromTwoToFourAndBackLosesNoStepAndNoProcess) {
+  at_.Kubectl("uncordon node-1");
+  const TrainerJob undisturbed = {.name = "not-scaled",
+                                  .workers = 2,
+                                  .global_batch = 16,
+                                  .elastic_size = ", min: 1, max: 4",
+                                  .trainer = kConstantRate};
+  TrainerJob job = undisturbed;
+  job.name = "scaled";
+  job.steps = 1'000'000;
+  at_.Apply(job);
+  at_.AwaitSaved("scaled", 20);
+  for (const int workers : {4, 2}) {
+    at_.Kubectl(absl::StrCat("scale trainingjob/scaled --replicas=", workers));
+    const Json resized = AwaitSize("scaled", workers);
+    EXPECT_EQ(NumberAt(resized, {"status", "resize", "from"}), 6 - workers);
+    EXPECT_EQ(kube::Find(resized, {"status", "failures", "latest"}), nullptr);
+    Print(resized);
+  }
+  EXPECT_EQ(NumberAt(at_.Job("scaled"), {"status", "round"}), 3) << "2, 4 and 2 workers";
+  EXPECT_EQ(at_.Kubectl("logs scaled-0-1 | grep -c 'joined round='"), "3\n");
+  EXPECT_EQ(at_.Kubectl("logs scaled-0-1 | grep -c 'data opened'"), "1\n");
+  ExpectEndOf(undisturbed, "scaled");
 }
 
 }  // namespace

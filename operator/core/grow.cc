@@ -1,7 +1,6 @@
 #include "operator/core/grow.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "operator/core/growth_policy.h"
 #include "operator/core/growth_sizes.h"
 #include "operator/core/membership.h"
+#include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
 
@@ -79,11 +79,13 @@ void WatchExtras(Draft& draft) {
   }
 }
 
-int64_t StepsLeft(const Draft& draft) {
-  const auto& latest = draft.view.progress.latest;
-  const int64_t step =
-      std::max(draft.view.status.progress().step(), latest ? latest->version().step() : 0);
-  return std::max<int64_t>(0, TotalSteps(draft.spec()) - step);
+// Returns the time that a resize takes from training. A command's processes start anew in it, while
+// those of the trainer live on.
+absl::Duration PauseOf(const Draft& draft) {
+  const v1alpha1::ResizeStatus& last = draft.plan.status.resize();
+  const absl::Duration pause =
+      last.has_pause_seconds() ? absl::Seconds(last.pause_seconds()) : draft.options.resize_pause;
+  return draft.spec().has_trainer() ? pause : pause + draft.options.growth_start_up;
 }
 
 GrowthView ViewOf(const Draft& draft) {
@@ -91,20 +93,15 @@ GrowthView ViewOf(const Draft& draft) {
   const v1alpha1::TrainingJobStatus& status = draft.plan.status;
   const int members = static_cast<int>(memory.members.size());
   const bool active = memory.phase == RoundPhase::kActive;
-  const v1alpha1::TrainSpec& train = draft.spec().trainer().train();
   GrowthView view;
   view.spec = &draft.spec();
   view.size = active ? members : draft.WorkersWanted();
   view.granted = GrantedSize(draft.spec(), status);
   view.training = active && members == draft.WorkersWanted();
   view.taken_by_queue = status.preemption().workers() > 0;
-  view.steps_left = StepsLeft(draft);
-  if (draft.view.progress.tokens_per_second > 0) {
-    const double tokens = static_cast<double>(train.global_batch()) * train.sequence();
-    view.step = absl::Seconds(tokens / draft.view.progress.tokens_per_second);
-  }
-  view.pause = status.resize().has_pause_seconds() ? absl::Seconds(status.resize().pause_seconds())
-                                                   : draft.options.resize_pause;
+  view.can_go_on = draft.spec().has_trainer() || NewestCheckpoint(draft) >= 0;
+  view.left = TimeLeft(draft).value_or(absl::ZeroDuration());
+  view.pause = PauseOf(draft);
   view.start_up = draft.options.growth_start_up;
   view.snoozed_until = memory.growth.snoozed_until;
   view.snoozed_until_wall = ParseWall(status.elastic().snoozed_until());

@@ -21,6 +21,7 @@ constexpr std::pair<GrowthReason, absl::string_view> kNames[] = {
     {GrowthReason::kSnoozed, "Snoozed"},
     {GrowthReason::kMeasuringSpeed, "MeasuringSpeed"},
     {GrowthReason::kGainTooSmall, "GainTooSmall"},
+    {GrowthReason::kNoCheckpoint, "NoCheckpoint"},
 };
 
 // A growth is undone by another resize one day.
@@ -30,10 +31,9 @@ constexpr int kPauses = 2;
 constexpr double kNewlyWanted = 1.5;
 
 bool IsWorthIt(const GrowthView& view, int size) {
-  const double now = MicroBatchesOfBusiestRank(*view.spec, view.size);
-  const double then = MicroBatchesOfBusiestRank(*view.spec, size);
-  const absl::Duration left = view.step * static_cast<double>(view.steps_left) - view.start_up;
-  const absl::Duration saved = left * (1 - then / now);
+  const double now = RelativeStepTime(*view.spec, view.size);
+  const double then = RelativeStepTime(*view.spec, size);
+  const absl::Duration saved = (view.left - view.start_up) * (1 - then / now);
   const bool wanted = size >= view.least_before && size <= view.wanted_before;
   return saved > view.pause * (kPauses * (wanted ? 1 : kNewlyWanted));
 }
@@ -77,9 +77,18 @@ std::optional<GrowthWish> CannotGrow(absl::Time now, const GrowthView& view,
     return Refuse(GrowthReason::kNotAllWorkers,
                   "it grows only while all workers that it has are training");
   }
-  // Written so that a step time that is no number counts as not known.
-  if (!(view.step > absl::ZeroDuration()) || view.step == absl::InfiniteDuration()) {
-    return Refuse(GrowthReason::kMeasuringSpeed, "the time that a step takes is not known yet");
+  if (!view.can_go_on) {
+    return Refuse(GrowthReason::kNoCheckpoint,
+                  "its command has not reported a checkpoint, and would begin anew with more "
+                  "workers");
+  }
+  // Written so that a time that is no number counts as not known.
+  if (!(view.left > absl::ZeroDuration()) || view.left == absl::InfiniteDuration()) {
+    return Refuse(GrowthReason::kMeasuringSpeed,
+                  view.spec->has_trainer()
+                      ? "the time that a step takes is not known yet"
+                      : "its command has not reported yet how many steps it has, or how long they "
+                        "take");
   }
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #ifndef MUSTER_OPERATOR_CORE_GROWTH_POLICY_H_
 #define MUSTER_OPERATOR_CORE_GROWTH_POLICY_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@ enum class GrowthReason {
   kSnoozed,         // its size changed lately, or could not be changed
   kMeasuringSpeed,  // the time of a step is not known yet
   kGainTooSmall,    // the time that is saved is not worth the pause
+  kNoCheckpoint,    // its command has saved nothing that it could go on from with more workers
 };
 absl::string_view Name(GrowthReason reason);
 std::vector<GrowthReason> AllGrowthReasons();
@@ -35,8 +35,9 @@ struct GrowthView {
   int granted = 0;                                  // those that it may have
   bool training = false;  // a round is Active and no worker of the job is missing in it
   bool taken_by_queue = false;
-  int64_t steps_left = 0;
-  absl::Duration step;   // with `size` workers; zero: not known
+  // False for a command that has not reported a checkpoint: it ends and starts anew to grow.
+  bool can_go_on = true;
+  absl::Duration left;   // until the run's end, with `size` workers; zero: not known
   absl::Duration pause;  // of a resize
   // The time in which workers start while the job trains on without them.
   absl::Duration start_up;
@@ -56,10 +57,10 @@ struct GrowthWish {
   absl::Time recheck = absl::InfiniteFuture();
 };
 
-// Returns the sizes that the job wants. A step is taken to be as long as its busiest rank has
-// micro-batches. A size is worth it if what it saves of the time that is left once its workers have
-// started is more than two pauses: the second one is for the day on which the workers go again. A
-// size that was not wanted before has to save half as much again.
+// Returns the sizes that the job wants. How long a step is with another number of workers, is
+// RelativeStepTime's to say. A size is worth it if what it saves of the time that is left once its
+// workers have started is more than two pauses: the second one is for the day on which the workers
+// go again. A size that was not wanted before has to save half as much again.
 GrowthWish WishToGrow(absl::Time now, const GrowthView& view);
 
 }  // namespace muster::control

@@ -25,8 +25,7 @@ class GrowthPolicyTest : public testing::Test {
     view_.spec = &spec_;
     view_.size = 2;
     view_.training = true;
-    view_.steps_left = 3600;
-    view_.step = absl::Seconds(1);
+    view_.left = absl::Hours(1);
     view_.pause = absl::Seconds(10);
     view_.start_up = absl::Seconds(30);
   }
@@ -48,19 +47,19 @@ TEST_F(GrowthPolicyTest, WantsEverySizeThatSavesMoreThanItCosts) {
 // There are 100 s left, 30 of which pass while workers start. Three workers save a quarter of 70 s,
 // four a half, eight three quarters, and the threshold is 1.5 times two pauses.
 TEST_F(GrowthPolicyTest, AShortRestPaysOnlyForALargeStep) {
-  view_.steps_left = 100;
+  view_.left = absl::Seconds(100);
   EXPECT_EQ(WishToGrow(kNow, view_).least, 4);
   view_.pause = absl::Seconds(12);
   EXPECT_EQ(WishToGrow(kNow, view_).least, 8) << "35 s are less than 36 s";
   view_.pause = absl::Seconds(18);
   EXPECT_EQ(Reason(), GrowthReason::kGainTooSmall) << "52.5 s are less than 54 s";
   view_.pause = absl::Seconds(1);
-  view_.steps_left = 30;
+  view_.left = absl::Seconds(30);
   EXPECT_EQ(Reason(), GrowthReason::kGainTooSmall) << "it ends before new workers have started";
 }
 
 TEST_F(GrowthPolicyTest, AWishHoldsWhileItStillPays) {
-  view_.steps_left = 100;
+  view_.left = absl::Seconds(100);
   view_.pause = absl::Seconds(18);
   view_.least_before = view_.wanted_before = 8;
   EXPECT_EQ(WishToGrow(kNow, view_).wanted, 8) << "52.5 s are more than two pauses";
@@ -78,12 +77,32 @@ TEST_F(GrowthPolicyTest, ASnoozedJobWantsNothingUntilItIsOver) {
 }
 
 TEST_F(GrowthPolicyTest, ASpeedThatIsNoNumberIsNotKnown) {
-  view_.step = absl::ZeroDuration();
+  view_.left = absl::ZeroDuration();
   EXPECT_EQ(Reason(), GrowthReason::kMeasuringSpeed);
-  view_.step = absl::Seconds(std::numeric_limits<double>::quiet_NaN());
+  view_.left = absl::Seconds(std::numeric_limits<double>::quiet_NaN());
   EXPECT_EQ(Reason(), GrowthReason::kMeasuringSpeed);
-  view_.step = absl::InfiniteDuration();
+  view_.left = absl::InfiniteDuration();
   EXPECT_EQ(Reason(), GrowthReason::kMeasuringSpeed);
+}
+
+// With 100 s left, of which 30 pass while workers start, three workers save a third of 70 s, and
+// four a half.
+TEST_F(GrowthPolicyTest, ACommandIsTakenToDivideItsWorkEvenly) {
+  spec_.clear_trainer();
+  view_.left = absl::Seconds(100);
+  EXPECT_EQ(WishToGrow(kNow, view_).least, 4) << "23.3 s are less than 30 s, and 35 s are more";
+  EXPECT_EQ(WishToGrow(kNow, view_).wanted, 8);
+}
+
+TEST_F(GrowthPolicyTest, ACommandGrowsOnlyOnceItHasSavedAndSaidHowFarItIs) {
+  spec_.clear_trainer();
+  view_.can_go_on = false;
+  EXPECT_EQ(Reason(), GrowthReason::kNoCheckpoint);
+  view_.can_go_on = true;
+  view_.left = absl::ZeroDuration();
+  const GrowthWish wish = WishToGrow(kNow, view_);
+  EXPECT_EQ(wish.reason, GrowthReason::kMeasuringSpeed);
+  EXPECT_THAT(wish.sentence, HasSubstr("has not reported yet how many steps"));
 }
 
 TEST_F(GrowthPolicyTest, SaysWhyAJobCannotWantMore) {

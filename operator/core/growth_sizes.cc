@@ -29,11 +29,12 @@ std::vector<int> SizesWithSpares(const TrainingJobSpec& spec) {
 
 }  // namespace
 
-int MicroBatchesOfBusiestRank(const TrainingJobSpec& spec, int workers) {
+double RelativeStepTime(const TrainingJobSpec& spec, int workers) {
+  if (!spec.has_trainer()) return 1.0 / std::max(1, workers);
   const v1alpha1::TrainSpec& train = spec.trainer().train();
   const int64_t all = train.global_batch() / std::max(1, train.micro_batch());
   const int64_t ranks = int64_t{std::max(1, workers)} * planner::RanksOf(spec.workers());
-  return static_cast<int>(std::max<int64_t>(1, (all + ranks - 1) / ranks));
+  return static_cast<double>(std::max<int64_t>(1, (all + ranks - 1) / ranks));
 }
 
 std::vector<int> LargerSizes(const TrainingJobSpec& spec) {
@@ -43,12 +44,12 @@ std::vector<int> LargerSizes(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   const int shard = parallelism.has_shard() ? std::max(1, parallelism.shard()) : 1;
   const int slice = WorkersOfSlice(spec);
-  int shortest = MicroBatchesOfBusiestRank(spec, WorkerCount(spec));
+  double shortest = RelativeStepTime(spec, WorkerCount(spec));
   for (int size = WorkerCount(spec) + 1; size <= MaxWorkers(spec); ++size) {
     if (int64_t{size} * ranks % shard != 0 || size % slice != 0) continue;
-    const int micro_batches = MicroBatchesOfBusiestRank(spec, size);
-    if (micro_batches >= shortest) continue;
-    shortest = micro_batches;
+    const double step = RelativeStepTime(spec, size);
+    if (step >= shortest) continue;
+    shortest = step;
     sizes.push_back(size);
   }
   return sizes;

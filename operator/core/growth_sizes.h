@@ -14,9 +14,10 @@ namespace muster::control {
 // these in whole slices. Empty for every other job.
 std::vector<int> LargerSizes(const v1alpha1::TrainingJobSpec& spec);
 
-// Returns the number of micro-batches of the rank that has the most, which is how long a step takes
-// in units of one micro-batch; at least 1.
-int MicroBatchesOfBusiestRank(const v1alpha1::TrainingJobSpec& spec, int workers);
+// Returns how long a step takes with so many workers, in a unit that is the same for every number
+// of them: with `trainer`, the micro-batches of the rank that has the most. A command is taken to
+// divide its work evenly among its workers.
+double RelativeStepTime(const v1alpha1::TrainingJobSpec& spec, int workers);
 
 // Returns the largest of `sizes` that is at most `size`; 0 if there is none.
 int LargestUpTo(const std::vector<int>& sizes, int size);

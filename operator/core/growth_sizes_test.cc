@@ -33,6 +33,14 @@ TEST(LargerSizesTest, CountRanksNotWorkers) {
   EXPECT_THAT(LargerSizes(spec), ElementsAre(2, 4));
 }
 
+TEST(LargerSizesTest, ACommandMayHaveEverySizeInWholeSlices) {
+  v1alpha1::TrainingJobSpec spec = Growing(2, 6, 1);
+  spec.clear_trainer();
+  EXPECT_THAT(LargerSizes(spec), ElementsAre(3, 4, 5, 6));
+  spec.mutable_topology()->add_slices()->set_workers(2);
+  EXPECT_THAT(LargerSizes(spec), ElementsAre(4, 6));
+}
+
 TEST(LargerSizesTest, AreMultiplesOfShardAndSlice) {
   v1alpha1::TrainingJobSpec spec = Growing(2, 8, 64);
   spec.mutable_trainer()->mutable_parallelism()->set_zero(1);
@@ -48,9 +56,6 @@ TEST(LargerSizesTest, OnlyAJobWhosePolicyIsGrowHasAny) {
   EXPECT_THAT(LargerSizes(spec), IsEmpty());
   spec.mutable_elastic()->clear_policy();
   EXPECT_THAT(LargerSizes(spec), IsEmpty());
-  spec = Growing(2, 8, 8);
-  spec.clear_trainer();
-  EXPECT_THAT(LargerSizes(spec), IsEmpty()) << "a command";
 }
 
 TEST(GrantedSizeTest, IsASizeThatTheSpecStillAllows) {

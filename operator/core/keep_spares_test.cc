@@ -10,7 +10,6 @@
 namespace muster::control {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 TEST_F(SparesTest, TheJobAsksItsQueueForSparesAndTrainsWithoutThem) {

@@ -40,7 +40,7 @@ int64_t StepsOfRun(const Draft& draft) {
 }
 
 // Returns the time that `steps` more steps take; nullopt if no speed is known.
-std::optional<absl::Duration> TimeLeft(const Draft& draft, int64_t steps) {
+std::optional<absl::Duration> TimeOf(const Draft& draft, int64_t steps) {
   const ProgressView& seen = draft.view.progress;
   const auto left = static_cast<double>(steps);
   if (!draft.spec().has_trainer()) {
@@ -76,8 +76,8 @@ void WriteProgress(Draft& draft) {
   }
   if (seen.validation_loss) progress.set_validation_loss(*seen.validation_loss);
   if (seen.tokens_per_second > 0) progress.set_tokens_per_second(seen.tokens_per_second);
-  const std::optional<absl::Duration> eta = TimeLeft(draft, std::max<int64_t>(0, steps - step));
-  if (eta && steps > 0) progress.set_eta(absl::FormatDuration(absl::Trunc(*eta, absl::Seconds(1))));
+  const std::optional<absl::Duration> eta = TimeLeft(draft);
+  if (eta) progress.set_eta(absl::FormatDuration(absl::Trunc(*eta, absl::Seconds(1))));
   progress.set_time(FormatWall(draft.view.wall));
 }
 
@@ -102,6 +102,14 @@ void ReportProgress(Draft& draft) {
   }
   draft.plan.writes_progress = true;
   WriteProgress(draft);
+}
+
+std::optional<absl::Duration> TimeLeft(const Draft& draft) {
+  const int64_t steps = StepsOfRun(draft);
+  if (steps <= 0) return std::nullopt;
+  const auto newest = NewestCommitted(draft.view);
+  const int64_t step = std::max(draft.view.status.progress().step(), newest ? newest->step : 0);
+  return TimeOf(draft, std::max<int64_t>(0, steps - step));
 }
 
 int64_t NewestCheckpoint(const Draft& draft) {

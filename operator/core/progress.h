@@ -2,7 +2,9 @@
 #define MUSTER_OPERATOR_CORE_PROGRESS_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/time/time.h"
 #include "operator/core/draft.h"
 
 namespace muster::control {
@@ -18,6 +20,10 @@ void WriteProgress(Draft& draft);
 // Returns true if a step was committed since the round became Active. Always false without trainer,
 // because a command need not report its steps.
 bool HasNewStep(const Draft& draft);
+
+// Returns the time until the run's end at the speed that is measured; nullopt if no speed is known,
+// or a command has not said how many steps it has.
+std::optional<absl::Duration> TimeLeft(const Draft& draft);
 
 // Returns the step of the newest checkpoint that is known to be written; -1 if there is none. The
 // last leader may have had a newer report, so the status counts too.

@@ -16,9 +16,7 @@ int MinWorkers(const TrainingJobSpec& spec) {
   return std::clamp(spec.workers().min(), 1, std::max(1, count));
 }
 
-bool GrowsByItself(const TrainingJobSpec& spec) {
-  return spec.has_trainer() && spec.elastic().policy() == "Grow";
-}
+bool GrowsByItself(const TrainingJobSpec& spec) { return spec.elastic().policy() == "Grow"; }
 
 int SpareCount(const TrainingJobSpec& spec) {
   return GrowsByItself(spec) ? 0 : std::max(0, spec.workers().spares());

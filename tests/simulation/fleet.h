@@ -113,6 +113,12 @@ struct SimSave {
   v1alpha1::CheckpointReport report;
 };
 
+// The steps of a job's own command, over all of its processes.
+struct SimCommand {
+  int64_t done = 0;
+  int64_t saved = 0;
+};
+
 // Simulates nodes, agents and ranks on virtual time, over any Api: a kubelet that starts bound
 // pods, agents that find the leader among the coordinators and obey it as the real agent does, and
 // ranks that step and save while their whole round is present. Reports what happens to `promises`.
@@ -139,6 +145,9 @@ class Fleet {
   // Has rank 0 of each job say that it trained so many tokens since its last report, of a second
   // ago. By default it does not say, and no speed is known.
   void SetTokensPerReport(int64_t tokens) { tokens_per_report_ = tokens; }
+  // Has commands run so many steps, report each with that number, and save as jobs with a trainer
+  // do. By default they say nothing, and each of their steps is saved.
+  void SetReportedCommandSteps(int64_t steps) { reported_command_steps_ = steps; }
   // Bound pods take a random time between these to start.
   void SetStartUp(absl::Duration least, absl::Duration most) { start_up_ = {least, most}; }
   // A save takes so long, during which training goes on; by default none.
@@ -212,6 +221,7 @@ class Fleet {
   bool RefuseRuined(const Round& members);
   void Step(const Round& members);
   void RunCommand(const Round& members, bool stop);
+  void SaveCommand(const Round& members, SimCommand& command);
   void KeepCopies(const Round& members, const v1alpha1::Version& version);
   void CountTime(SimWorker& first);
   void Save(const Round& members, const v1alpha1::Version& version);
@@ -237,8 +247,9 @@ class Fleet {
   std::map<std::string, std::vector<v1alpha1::CheckpointRef>> checkpoints_;  // by job UID
   std::map<std::string, std::set<std::string>> ruined_;  // directories, by job UID
   std::map<std::string, int> pace_;                      // by job UID
-  std::map<std::string, int64_t> prepared_;  // the newest round that a worker obeyed, by job UID
-  std::map<std::string, int64_t> commands_;  // by job UID: the steps that are saved
+  std::map<std::string, int64_t> prepared_;     // the newest round that a worker obeyed, by job UID
+  std::map<std::string, SimCommand> commands_;  // by job UID
+  std::optional<int64_t> reported_command_steps_;
   std::set<std::string> lost_nodes_;
   std::map<std::string, absl::Time> cut_nodes_;  // until when
   std::unique_ptr<kube::Watcher> watcher_;

@@ -265,10 +265,16 @@ void Fleet::Beat(AgentRegistry& registry, SimWorker& worker) {
   worker.beat_at = now() + AgentRegistry::kHeartbeat;
   const SimAgent& agent = *worker.agent;
   AgentMessage message;
-  if (agent.leads() && agent.phase == SimAgent::Phase::kRunning && worker.steps > 0) {
+  const bool reports = worker.steps > 0 || reported_command_steps_.has_value();
+  if (agent.leads() && agent.phase == SimAgent::Phase::kRunning && reports) {
     *message.mutable_steps()->mutable_round() = ToProto(agent.round);
     v1alpha1::StepReport& step = *message.mutable_steps()->add_steps();
-    *step.mutable_version() = agent.ranks.front().position.applied();
+    if (worker.steps > 0) {
+      *step.mutable_version() = agent.ranks.front().position.applied();
+    } else {
+      step.mutable_version()->set_step(commands_[worker.job_uid].done);
+      step.set_total_steps(*reported_command_steps_);
+    }
     step.set_applied(true);
     step.set_loss(1.0);
     *step.mutable_times() = worker.times;

@@ -131,6 +131,7 @@ void Fleet::Join(const Round& members) {
     promises_.Resumed(job, first.agent->round.round, resume.version().step(),
                       HolderLives(members, promises_.committed(job)));
   }
+  if (first.steps == 0 && reported_command_steps_) commands_[job].done = commands_[job].saved;
   for (SimWorker* worker : members) {
     SimAgent& agent = *worker->agent;
     for (SimRank& rank : agent.ranks) {
@@ -192,10 +193,28 @@ void Fleet::EndSaves() {
   });
 }
 
+void Fleet::SaveCommand(const Round& members, SimCommand& command) {
+  command.saved = command.done;
+  v1alpha1::CheckpointReport report;
+  report.set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  report.mutable_version()->set_step(command.saved);
+  report.set_directory(absl::StrCat("step-", command.saved));
+  members.front()->saved.push_back(report);
+  for (SimWorker* worker : members) worker->save_wanted = false;
+  ++saves_done_;
+}
+
 // A command counts its own steps, and saves them by itself.
 void Fleet::RunCommand(const Round& members, bool stop) {
-  const std::string& job = members.front()->job_uid;
-  const bool end = ++commands_[job] >= kCommandSteps;
+  SimCommand& command = commands_[members.front()->job_uid];
+  ++command.done;
+  if (reported_command_steps_) {
+    ++steps_done_;
+    const bool wanted = std::any_of(members.begin(), members.end(),
+                                    [](const SimWorker* worker) { return worker->save_wanted; });
+    if (wanted || command.done % save_every_ == 0) SaveCommand(members, command);
+  }
+  const bool end = command.done >= reported_command_steps_.value_or(kCommandSteps);
   if (!stop && !end) return;
   for (SimWorker* worker : members) worker->agent->Finish(true, 0, -1);
 }

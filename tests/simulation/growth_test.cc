@@ -81,6 +81,28 @@ TEST_F(GrowthTest, AJobGrowsWhenANodeIsAddedAndTrainsEveryStepOnce) {
   ExpectUnharmed(kSteps);
 }
 
+// The command runs 6000 steps of a tick each, saves every 20th of them, and once more before its
+// processes end for the growth.
+TEST_F(GrowthTest, ACommandThatReportsItsStepsGrowsAndGoesOnFromItsCheckpoint) {
+  world_.fleet->SetReportedCommandSteps(kSteps);
+  world_.AddNode("first", 2);
+  const Json worker = {
+      {"name", "worker"}, {"command", {"train"}}, {"resources", {{"requests", {{"cpu", "1"}}}}}};
+  world_.CreateJob("grows", {{"workers", {{"count", 2}, {"min", 1}, {"max", 4}}},
+                             {"trainer", nullptr},
+                             {"template", {{"spec", {{"containers", {worker}}}}}},
+                             {"elastic", {{"policy", "Grow"}, {"snooze", "1m"}}}});
+  ASSERT_TRUE(Until([&] { return TrainsWith("grows", 2) && Why() == "NoCapacity"; }));
+  world_.AddNode("second", 2);
+  ASSERT_TRUE(Until([&] { return TrainsWith("grows", 4); }, absl::Minutes(1)));
+  EXPECT_TRUE(Until([&] { return Why() == "AtMaximum"; }));
+  EXPECT_EQ(world_.Job("grows").status.resize().to(), 4);
+  ASSERT_TRUE(Until([&] { return world_.Succeeded("grows"); }, absl::Minutes(15)));
+  EXPECT_EQ(world_.Job("grows").status.failures().count(), 0);
+  EXPECT_GE(world_.fleet->steps_done(), kSteps);
+  EXPECT_LE(world_.fleet->steps_done(), kSteps + 5) << "steps from the save to the processes' end";
+}
+
 TEST_F(GrowthTest, AJobWithPolicyFixedStaysAsItIs) {
   world_.AddNode("node", 4);
   AddJob("grows", {{"workers", {{"count", 2}, {"max", 4}}}});

@@ -55,20 +55,20 @@ std::optional<TimeUse> CommonUse(const Draft& draft) {
   return std::nullopt;
 }
 
-// Returns how many workers spend the time from now on in each use.
-RanksByUse WorkersByUse(const Draft& draft) {
+// Returns how many of the `wanted` workers spend the time from now on in each use.
+RanksByUse WorkersByUse(const Draft& draft, int wanted) {
   RanksByUse workers{};
   const v1alpha1::TrainingJobStatus& status = draft.plan.status;
   if (IsFinished(status)) return workers;
   const RoundMemory& memory = draft.plan.memory;
-  const int wanted = draft.WorkersWanted();
+  const int living = std::max(0, wanted - EndedWorkers(draft));
   if (const auto use = CommonUse(draft)) {
-    At(workers, *use) = wanted - EndedWorkers(draft);
+    At(workers, *use) = living;
   } else if (memory.phase == RoundPhase::kActive) {
     At(workers, TimeUse::kUnreported) = static_cast<int>(memory.members.size());
     AddWaiting(draft, wanted, memory.members, workers);
   } else if (IsState(status, JobState::kTraining)) {  // as the leader before wrote
-    At(workers, TimeUse::kUnreported) = wanted - EndedWorkers(draft);
+    At(workers, TimeUse::kUnreported) = living;
   } else if (memory.phase == RoundPhase::kPreparing || memory.phase == RoundPhase::kJoining) {
     At(workers, TimeUse::kInitialising) = static_cast<int>(memory.members.size());
     AddWaiting(draft, wanted, memory.members, workers);
@@ -78,8 +78,8 @@ RanksByUse WorkersByUse(const Draft& draft) {
   return workers;
 }
 
-RanksByUse RanksOf(const Draft& draft) {
-  RanksByUse ranks = WorkersByUse(draft);
+RanksByUse RanksOf(const Draft& draft, int wanted) {
+  RanksByUse ranks = WorkersByUse(draft, wanted);
   for (int& count : ranks) count *= planner::RanksOf(draft.spec().workers());
   return ranks;
 }
@@ -97,7 +97,9 @@ void Restore(Draft& draft) {
   }
   const absl::Duration gap = std::max(draft.view.wall - until, absl::ZeroDuration());
   memory.filed_until = draft.view.now - gap;
-  memory.ranks = RanksOf(draft);
+  // The spec may have been edited while nobody led; the job had the workers that its status says.
+  const int wanted = draft.view.status.workers().desired();
+  memory.ranks = RanksOf(draft, wanted > 0 ? wanted : draft.WorkersWanted());
   // This process may have heard steps in an earlier term; only those that the ledger does not have
   // are new.
   const ProgressView& seen = draft.view.progress;
@@ -138,7 +140,7 @@ void KeepLedger(Draft& draft) {
   memory.filed_until = draft.view.now;
   const v1alpha1::LedgerStatus charged = memory.book;
   FileReportedSteps(draft);
-  memory.ranks = RanksOf(draft);
+  memory.ranks = RanksOf(draft, draft.WorkersWanted());
   // A command's time says nothing about itself.
   if (!draft.spec().has_trainer()) FileUnreported(memory.book, TimeUse::kProductive);
   if (At(memory.ranks, TimeUse::kUnreported) == 0) {

@@ -111,6 +111,29 @@ TEST(LedgerTest, NoTimeIsLostOrCountedTwiceAcrossLeaders) {
   EXPECT_GT(ledger.productive(), 0.7 * 0.8 * OfSteps(world, 2000));
 }
 
+// The status was last written when the job had two workers, and the next leader finds the spec of
+// four.
+TEST(LedgerTest, AnEditWhileNobodyLeadsCountsFromTheNextLeaderOn) {
+  SimWorld world(6);
+  world.job.spec.mutable_workers()->set_count(2);
+  world.job.spec.mutable_workers()->set_max(4);
+  world.job.spec.mutable_trainer()->mutable_train()->set_steps(100'000);
+  RunFor(world, absl::Seconds(30));
+  ASSERT_EQ(world.job.status.workers().desired(), 2);
+  world.ChangeLeader(/*zombie=*/false);
+  world.job.spec.mutable_workers()->set_count(4);
+  world.now += absl::Seconds(40);
+  const absl::Time edit = world.now;
+  RunFor(world, absl::Seconds(60));
+  const LedgerStatus& ledger = world.job.status.ledger();
+  const double lifetime =
+      absl::ToDoubleSeconds(ParseWall(ledger.until()) - ParseWall(ledger.since()));
+  const double of_four = absl::ToDoubleSeconds(ParseWall(ledger.until()) - edit);
+  ASSERT_GT(of_four, 0);
+  const double want = 2 * (lifetime - of_four) + 4 * of_four;
+  EXPECT_NEAR(TotalSeconds(ledger), want, 4) << "a tick of the leader's";
+}
+
 TEST(LedgerTest, ItSumsToTheTimeOfTheRanksWhateverHappens) {
   for (int seed = 100; seed < 140; ++seed) {
     SCOPED_TRACE(seed);

@@ -26,6 +26,8 @@ constexpr absl::Duration kSettles = absl::Minutes(6);
 constexpr absl::Duration kSettled = absl::Seconds(15);
 constexpr absl::Duration kQuiet = absl::Seconds(20);
 constexpr double kLedgerError = 0.001;
+// The seconds by which a status may show a change of the workers after it was decided.
+constexpr double kChangeIsSeenLate = 2;
 
 bool IsLive(const Json& pod) {
   const std::string phase = kube::StringAt(pod, {"status", "phase"});
@@ -87,10 +89,23 @@ void ChaosChecks::LookAtQuotas() {
   }
 }
 
+void ChaosChecks::CountWanted(Job& job, const TrainingJob& now, int desired) {
+  const absl::Time wall = chaos_.world.clock.Wall();
+  // Its ledger begins when it was made, before anybody could look.
+  const bool first = job.looked_at == absl::InfinitePast();
+  const absl::Time last = first ? ParseWall(now.status.ledger().since()) : job.looked_at;
+  if (last == absl::InfinitePast()) return;
+  if (first) job.wanted = desired;
+  const double seconds = absl::ToDoubleSeconds(wall - last);
+  job.worker_seconds += job.wanted * seconds;
+  job.worker_seconds_error += std::abs(desired - job.wanted) * (seconds + kChangeIsSeenLate);
+  job.wanted = desired;
+  job.looked_at = wall;
+}
+
 void ChaosChecks::LookAtJob(Job& job, const TrainingJob& now) {
   const int desired = now.status.workers().desired();
-  job.least_wanted = job.most_wanted == 0 ? desired : std::min(job.least_wanted, desired);
-  job.most_wanted = std::max(job.most_wanted, desired);
+  CountWanted(job, now, desired);
   const bool all = now.status.state() == "Training" && bound_[job.name] == desired;
   if (!all || !job.spot_bounds || job.resized) return;
   const auto& spot = now.spec.spot();
@@ -208,8 +223,7 @@ void ChaosChecks::CheckLeftovers() {
   }
 }
 
-// Sums up the ledger against the time since the job was made, for which its ranks were never fewer
-// and never more than those seen.
+// Sums up the ledger against the ranks that the job wanted over the time since it was made.
 void ChaosChecks::CheckLedger(const Job& job) {
   const TrainingJob now = chaos_.world.Job(job.name);
   const v1alpha1::LedgerStatus& ledger = now.status.ledger();
@@ -219,16 +233,14 @@ void ChaosChecks::CheckLedger(const Job& job) {
   // The ledger is kept by the operator's wall clock, and ends with the first worker of a command.
   const bool ended = IsTrue(now.status, ConditionType::kSucceeded);
   if (chaos_.clocks_differ || (ended && job.command)) return;
-  const double seconds =
-      absl::ToDoubleSeconds(ParseWall(ledger.until()) - ParseWall(ledger.since()));
   const double sum = TotalSeconds(ledger);
   const int ranks = planner::RanksOf(now.spec.workers());
-  const double least = ranks * job.least_wanted * seconds;
-  const double most = ranks * job.most_wanted * seconds;
-  const double error = kLedgerError * most + 0.1;
-  if (!(sum >= least - error && sum <= most + error)) {
-    Wrong(absl::StrCat("the ledger of ", job.name, " has ", sum, " rank-seconds, not ", least,
-                       " to ", most));
+  const double since = absl::ToDoubleSeconds(job.looked_at - ParseWall(ledger.until()));
+  const double expected = ranks * (job.worker_seconds - job.wanted * since);
+  const double error = ranks * job.worker_seconds_error + kLedgerError * expected + 0.1;
+  if (!(std::abs(sum - expected) <= error)) {
+    Wrong(absl::StrCat("the ledger of ", job.name, " has ", sum, " rank-seconds, not ", expected,
+                       " with an error of ", error));
   }
 }
 

@@ -34,6 +34,7 @@ class ChaosChecks {
   void CheckQuiet();
   void CheckLeftovers();
   void CheckLedger(const ChaosWorld::Job& job);
+  void CountWanted(ChaosWorld::Job& job, const TrainingJob& now, int desired);
   void Wrong(const std::string& what) { wrong_.insert(what); }
 
   ChaosWorld& chaos_;

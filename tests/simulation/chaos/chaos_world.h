@@ -36,8 +36,12 @@ class ChaosWorld {
     bool suspended = false;
     bool resized = false;  // workers.count was edited
     int number = 0;        // of all jobs that were made, which makes up its spec
-    int least_wanted = 0;  // of all times that it was looked at
-    int most_wanted = 0;
+    // The workers that it wanted when it was last looked at, their sum over the wall time until
+    // then, and how wrong that may be because nobody looked at the moment of a change.
+    int wanted = 0;
+    absl::Time looked_at = absl::InfinitePast();
+    double worker_seconds = 0;
+    double worker_seconds_error = 0;
   };
 
   explicit ChaosWorld(uint64_t seed);

@@ -13,9 +13,18 @@ constexpr int64_t kFixedBytes = int64_t{300} << 20;
 
 int64_t ElementBytes(Precision precision) { return precision == Precision::kFp64 ? 8 : 4; }
 
-// The element size in which the blocks compute and save for the backward pass.
+// The element size in which the blocks compute and save for the backward pass. With FP8, a layer
+// saves its input in FP8, which layers with one input do each, and its output is BF16.
 int64_t ComputeBytes(Precision precision) {
-  return precision == Precision::kBf16 ? 2 : ElementBytes(precision);
+  switch (precision) {
+    case Precision::kBf16:
+    case Precision::kFp8:
+      return 2;
+    case Precision::kFp32:
+    case Precision::kFp64:
+      return ElementBytes(precision);
+  }
+  return 0;
 }
 
 // Returns the elements that one block saves for the backward pass, per token.
@@ -73,9 +82,10 @@ int64_t MomentsOf(OptimizerKind optimizer) {
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
   if (name == "fp32") return Precision::kFp32;
   if (name == "bf16") return Precision::kBf16;
+  if (name == "fp8") return Precision::kFp8;
   if (name == "fp64") return Precision::kFp64;
   return absl::InvalidArgumentError(
-      absl::StrCat("no precision \"", name, "\"; there are fp32, bf16, fp64"));
+      absl::StrCat("no precision \"", name, "\"; there are fp32, bf16, fp8, fp64"));
 }
 
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum) {

@@ -12,7 +12,7 @@ namespace muster::planner {
 
 // The memory that a rank needs, in bytes. Pure arithmetic, thread-safe.
 
-enum class Precision { kFp32, kBf16, kFp64 };
+enum class Precision { kFp32, kBf16, kFp8, kFp64 };
 enum class OptimizerKind { kAdamW, kLion, kSgd, kSgdMomentum };
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.
@@ -21,7 +21,8 @@ absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double mome
 // The peak memory of one rank with plain data parallelism, an estimate that errs on the high side.
 struct MemoryEstimate {
   int64_t parameters = 0;
-  // Copies of the weights in the type of products, if that is another.
+  // Copies of the weights in the type of products, if that is another. FP8 has two, row after row
+  // and column after column, in the room of one in BF16.
   int64_t casts = 0;
   int64_t gradients = 0;
   int64_t optimizer = 0;

@@ -114,7 +114,9 @@ TEST(EstimateMemory, DropoutKeepsAttentionProbabilities) {
 
 TEST(ParseNames, AcceptTheNamesOfTheApi) {
   EXPECT_EQ(*ParsePrecision("bf16"), Precision::kBf16);
-  EXPECT_FALSE(ParsePrecision("fp16").ok());
+  EXPECT_EQ(*ParsePrecision("fp8"), Precision::kFp8);
+  EXPECT_EQ(ParsePrecision("fp16").status().message(),
+            "no precision \"fp16\"; there are fp32, bf16, fp8, fp64");
   EXPECT_EQ(*ParseOptimizer("lion", 0), OptimizerKind::kLion);
   EXPECT_EQ(*ParseOptimizer("sgd", 0), OptimizerKind::kSgd);
   EXPECT_EQ(*ParseOptimizer("sgd", 0.9), OptimizerKind::kSgdMomentum);
@@ -185,6 +187,16 @@ TEST(DivideMemoryTest, OffloadedStateCountsForTheUnitsInUseOnly) {
   EXPECT_EQ(both.optimizer, DivideMemory(whole, UnitSizesOf(shape), 3, 64).optimizer)
       << "a share may be less than a unit";
   EXPECT_LE(both.Total(), DivideMemory(whole, UnitSizesOf(shape), 3, 64).Total());
+}
+
+TEST(EstimateMemory, Fp8TakesWhatBf16Takes) {
+  // Weights lie in FP8 by rows and by columns, which is two bytes; outputs are BF16.
+  const ModelShape shape = *ResolveModel(Preset("llama-nano"), 256);
+  const auto estimate = [&](Precision precision) {
+    return EstimateMemory(shape, precision, 4, 256, OptimizerKind::kAdamW);
+  };
+  EXPECT_EQ(estimate(Precision::kFp8).Total(), estimate(Precision::kBf16).Total());
+  EXPECT_EQ(estimate(Precision::kFp8).parameters, estimate(Precision::kFp32).parameters);
 }
 
 TEST(DivideMemoryTest, CastsAreOfAllWeightsOrOfTheBlocksInUse) {

@@ -8,7 +8,7 @@ tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<s
 first and the last step, before clipping, final.safetensors, and logits.safetensors with the final weights' logits of
 the tokens after the first step's sequences. config is Hugging Face's config.json: GPT-2 is compared with
 gpt2_reference.py, the other families with transformers, and a file of TorchScript, script, with itself, without logits. bf16 means matrix products in bfloat16, as
-autocast has it, and tf32 that a card may round the inputs of products in fp32 to TF32. With --device=cuda PyTorch trains on a card.
+autocast has it, fp8 the same with the linear layers of fp8_linear.py, and tf32 that a card may round the inputs of products in fp32 to TF32. With --device=cuda PyTorch trains on a card.
 """
 import contextlib
 import json
@@ -18,14 +18,19 @@ import sys
 import torch
 
 import comparison
+import fp8_linear
 import gpt2_reference as reference
 
 # Relative errors, at the first step and at the last one, where rounding errors have grown.
-LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "tf32": (1e-4, 1e-3), "bf16": (1e-3, 2e-3)}
-GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "tf32": (5e-3, 5e-2), "bf16": (2e-2, 5e-2)}
+LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "tf32": (1e-4, 1e-3), "bf16": (1e-3, 2e-3), "fp8": (1e-3, 2e-3)}
+GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "tf32": (5e-3, 5e-2), "bf16": (2e-2, 5e-2), "fp8": (2e-1, 3e-1)}
 # Relative to the change of each tensor over the run.
-LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "tf32": 1e-2, "bf16": 1e-1}
-MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "tf32": 1e-1, "bf16": 1e-1}
+LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "tf32": 1e-2, "bf16": 1e-1, "fp8": 1e-1}
+MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "tf32": 1e-1, "bf16": 1e-1, "fp8": 3e-1}
+# One rounding to BF16 that differs gives a matrix another scale, and all its FP8 numbers are rounded otherwise. So two correct
+# runs are as far from each other as from FP32, and how far from FP32 they are is what can be compared: at most so many times
+# as far as PyTorch.
+FP8_FACTOR = 1.1
 
 
 def make_optimizer(model, o):
@@ -48,6 +53,29 @@ def compare_gradients(verdicts, folder, model, step, limit):
         verdicts.equal_tensors(f"gradients of step {step}", dump, theirs, limit)
 
 
+def all_gradients(model):
+    return {name: parameter.grad.cpu().double() for name, parameter in model.named_parameters()}
+
+
+def gradients_in_fp32(model, data, device):
+    """Of the first step, outside of autocast."""
+    tokens, labels = (data[name][0].long().to(device) for name in ("tokens", "labels"))
+    model(tokens, labels).backward()
+    exact = all_gradients(model)
+    model.zero_grad(set_to_none=True)
+    return exact
+
+
+def compare_distances(verdicts, folder, model, exact):
+    """How far the whole gradients of the first step are from FP32's, on both sides."""
+    dump = read_dump(verdicts, folder, "gradients-1")
+    if dump is not None:
+        whole = lambda tensors: torch.cat([tensors[name].double().flatten() for name in sorted(exact)])
+        ours, theirs = (comparison.relative(whole(side), whole(exact)) for side in (dump, all_gradients(model)))
+        print(f"     FP8 changes the gradients of step 1 by {ours:.3g}, in PyTorch by {theirs:.3g}")
+        verdicts.within("distance of step 1's gradients from FP32's, as a multiple of PyTorch's", ours / theirs, FP8_FACTOR)
+
+
 def without_key_bias(name, tensor, heads):
     """Softmax ignores the bias of the keys: its gradient is only rounding error, which AdamW scales to full steps."""
     if name.endswith("attn.c_attn.bias"):
@@ -68,7 +96,7 @@ def train(run, model, data, at_step, device):
     """(losses, norms before clipping); at_step(step) is called while a step's gradients are there."""
     o, losses, norms = run["optimizer"], [], []
     optimizer = make_optimizer(model, o)
-    bf16 = run["precision"] == "bf16"
+    bf16 = run["precision"] in ("bf16", "fp8")
     for step in range(1, run["steps"] + 1):
         optimizer.zero_grad(set_to_none=True)
         tokens, labels = (data[name][step - 1].long().to(device) for name in ("tokens", "labels"))
@@ -120,17 +148,23 @@ def compare(verdicts, folder, device):
     torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
     config = run["config"]
     model = make_model(run)
+    if precision == "fp8":
+        fp8_linear.replace(model, {torch.nn.Linear: False, reference.Linear: True})
     initial = reference.read_safetensors(folder / "initial.safetensors")
     model.load_state_dict(initial, strict=True)
     model.to(device)
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     limits = {1: GRADIENT_LIMITS[precision][0], steps: GRADIENT_LIMITS[precision][1]}
 
+    data = reference.read_safetensors(folder / "tokens.safetensors")
+    exact = gradients_in_fp32(model, data, device) if precision == "fp8" else None
+
     def at_step(step):
         if step in limits:
             compare_gradients(verdicts, folder, model, step, limits[step])
+        if step == 1 and exact is not None:
+            compare_distances(verdicts, folder, model, exact)
 
-    data = reference.read_safetensors(folder / "tokens.safetensors")
     losses, norms = train(run, model, data, at_step, device)
     verdicts.equal_curves("loss of step 1", run["losses"][:1], losses[:1], LOSS_LIMITS[precision][0])
     verdicts.equal_curves(f"loss of every step to {steps}", run["losses"], losses, LOSS_LIMITS[precision][1])

@@ -23,7 +23,7 @@ COLUMNS = {
     "loaded by others": (None, ["loaded, loss", "loaded, norm", "loaded, weights"]),
 }
 LINE = re.compile(r"^(?:ok  |FAIL) (?P<what>.*): (?P<error>\S+) \(limit (?P<limit>\S+)\)$")
-TEST = re.compile(r"(gpt2|llama|bloom|torchscript)_(fp64|fp32|bf16)_test")
+TEST = re.compile(r"(gpt2|llama|bloom|torchscript)_(fp64|fp32|bf16|fp8)_test")
 LAYOUT = {"0": "data parallel", "1": "ZeRO 1", "2": "ZeRO 2", "3": "ZeRO 3"}
 
 
@@ -78,7 +78,7 @@ def main():
         sys.exit(f"{folder}: no log of a test of the matrix; run tools/test //tests/parity/... first")
     print("| against | model | type | optimizer | layout |", " | ".join(COLUMNS), "|")
     print("|---" * (5 + len(COLUMNS)) + "|")
-    order = {"PyTorch": 0, "one rank": 1, "gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2}
+    order = {"PyTorch": 0, "one rank": 1, "gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2, "fp8": 3}
     for row in sorted(rows, key=lambda row: (order[row[0]], order[row[1]], order[row[2]])):
         print("|", " | ".join(row), "|")
 

@@ -34,7 +34,8 @@ planner::ModelShape ToyShape(planner::ModelFamily family) {
 TrainingOptions ToyOptions(const ToyRun& run, int64_t micro_batches) {
   TrainingOptions options;
   const auto type = run.precision == "fp64" ? at::kDouble : at::kFloat;
-  options.types = {type, run.precision == "bf16" ? at::kBFloat16 : type};
+  const bool fp8 = run.precision == "fp8";
+  options.types = {type, run.precision == "bf16" || fp8 ? at::kBFloat16 : type, fp8};
   options.seed = 3;
   options.sequence = kToySequence;
   options.micro_batches = micro_batches;

@@ -22,6 +22,7 @@ import gpu_kit_benchmarks
 from gpu_kit_run import KIT, PROGRAMS, Run, Server
 
 CANNOT_RUN = 3
+FIRST_WITH_FP8 = [8, 9]  # compute capability
 
 PROBE = """
 import json, os, sys, torch
@@ -29,7 +30,8 @@ facts = {"python": "cp%d%d" % sys.version_info[:2], "torch": torch.__version__, 
 facts["cards"] = torch.cuda.device_count() if torch.cuda.is_available() else 0
 if facts["cards"]:
     properties = torch.cuda.get_device_properties(0)
-    facts.update(card=properties.name, memory=properties.total_memory, nccl=".".join(map(str, torch.cuda.nccl.version())))
+    facts.update(card=properties.name, memory=properties.total_memory, capability=[properties.major, properties.minor],
+                 nccl=".".join(map(str, torch.cuda.nccl.version())))
 print(json.dumps(facts))
 """
 
@@ -112,11 +114,13 @@ def unpack_transformers(run):
 def parity(run):
     missing = unpack_transformers(run)
     for family in ("gpt2", "llama", "bloom"):
-        for precision in ("fp32", "tf32", "bf16"):
+        for precision in ("fp32", "tf32", "bf16", "fp8"):
             name, dump = f"parity {family} {precision}", os.path.join(run.folder, f"{family}-{precision}")
             trained = [run.program("dump_run"), dump, precision, "adamw", "1", family, "1", "0", "--device=cuda"]
             compared = [run.python, "python/tests/parity/parity.py", "--device=cuda", dump]
-            if family != "gpt2" and missing:
+            if precision == "fp8" and run.facts["capability"] < FIRST_WITH_FP8:
+                run.row(name, "not run", note="the card multiplies no FP8 numbers")
+            elif family != "gpt2" and missing:
                 run.row(name, "not run", note=f"transformers cannot be imported: {missing}")
             elif run.check(f"{name}: trains", trained, 180):
                 run.check(f"{name}: against PyTorch", compared, 180)

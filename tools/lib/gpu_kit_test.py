@@ -110,8 +110,17 @@ class KitTest(KitFolder):
         self.program("dump_run", "")
         self.kit.parity(run)
         notes = {row["name"]: row["note"] for row in run.rows if row["outcome"] == "not run"}
-        self.assertEqual(len(notes), 6)
+        self.assertEqual(len(notes), 8)
         self.assertEqual(notes["parity bloom tf32"], "transformers cannot be imported: No module named transformers")
+
+    def test_a_card_that_multiplies_no_fp8_has_a_note_in_place_of_its_rows(self):
+        run = self.new_run()
+        run.facts = {**run.facts, "capability": [8, 0]}
+        self.program("dump_run", "")
+        self.kit.parity(run)
+        notes = {row["name"]: row["note"] for row in run.rows if "fp8" in row["name"]}
+        families = ("gpt2", "llama", "bloom")
+        self.assertEqual(notes, {f"parity {family} fp8": "the card multiplies no FP8 numbers" for family in families})
 
 
 if __name__ == "__main__":

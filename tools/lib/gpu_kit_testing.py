@@ -10,7 +10,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = "gpu_kit", "gpu_kit_benchmarks", "gpu_kit_run"
-FACTS = {"python": "cp311", "torch": "2.11.0+cu130", "cuda": "13.0", "folder": "/t/torch", "cards": 1, "card": "NVIDIA H200", "memory": 1,
+FACTS = {"python": "cp311", "torch": "2.11.0+cu130", "cuda": "13.0", "folder": "/t/torch", "cards": 1, "card": "NVIDIA H200", "capability": [9, 0], "memory": 1,
          "nccl": "2.28.9"}
 
 

@@ -121,6 +121,7 @@ class CudaRuntime final : public DeviceRuntime {
         .name = properties.name,
         .uuid = absl::BytesToHexString({properties.uuid.bytes, sizeof(properties.uuid.bytes)}),
         .card = absl::StrCat(BootOfThisMachine(), " ", pci),
+        .capability = 10 * properties.major + properties.minor,
         .free_bytes = static_cast<int64_t>(free),
         .total_bytes = static_cast<int64_t>(total)};
   }

@@ -22,6 +22,8 @@ struct DeviceFacts {
   // The card that it is a part of, as a MIG device is; of no other card, on any machine. NCCL
   // refuses two ranks on one.
   std::string card;
+  // CUDA's compute capability: 89 is 8.9.
+  int capability = 0;
   int64_t free_bytes = 0;
   int64_t total_bytes = 0;
 };

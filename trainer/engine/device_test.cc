@@ -55,6 +55,18 @@ TEST_P(DeviceTest, AStepOnADeviceIsTheCpusToRounding) {
   EXPECT_NEAR(*validation_a, *validation_b, 1e-11);
 }
 
+TEST_P(DeviceTest, Fp8OnADeviceIsTheCpusToRounding) {
+  TrainingOptions options = TinyOptions();
+  options.types = {at::kFloat, at::kBFloat16, /*fp8=*/true};
+  const planner::ModelShape shape = Shape(GetParam(), 0.1);
+  SoloEngine here(options, shape);
+  options.device = FakeDevice();
+  SoloEngine there(options, shape);
+  const std::vector<double> a = here.Losses(5), b = there.Losses(5);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-3) << i;
+  EXPECT_LT(b.back(), b.front());
+}
+
 // Both directions: what a device saved a CPU loads, and the other way round.
 TEST_P(DeviceTest, ACheckpointGoesFromADeviceToTheCpuAndBack) {
   MemoryFiles files;

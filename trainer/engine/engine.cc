@@ -149,6 +149,7 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
       .seed = options.seed,
       .training = training,
       .compute_type = options.types.compute,
+      .fp8 = options.types.fp8,
       .casts = casts_,
       .mesh = ShapeOf(groups_).CoordinatesOf(communicator_->rank()),
       .axes = groups_.axes,

@@ -22,13 +22,14 @@ namespace {
 TEST(EngineTest, LossFallsInEveryPrecision) {
   for (const auto& types :
        {PrecisionTypes{at::kFloat, at::kFloat}, PrecisionTypes{at::kFloat, at::kBFloat16},
+        PrecisionTypes{at::kFloat, at::kBFloat16, /*fp8=*/true},
         PrecisionTypes{at::kDouble, at::kDouble}}) {
     TrainingOptions options = TinyOptions();
     options.types = types;
     SoloEngine solo(options, 0.1);
     const std::vector<double> losses = solo.Losses(60);
     EXPECT_NEAR(losses.front(), std::log(61.0), 0.15);
-    EXPECT_LT(losses.back(), 0.6 * losses.front()) << types.compute;
+    EXPECT_LT(losses.back(), 0.6 * losses.front()) << types.compute << " " << types.fp8;
     EXPECT_EQ(solo.state->applied()->step(), 60);
     const auto validation = solo.engine.Validate(3);
     ASSERT_TRUE(validation.ok()) << validation.status();

@@ -70,6 +70,28 @@ TEST(RanksTest, Bf16IsBitwiseEqualToo) {
   for (const RankResult& result : Train(options, 3, 6)) EXPECT_EQ(result.digest, one.digest);
 }
 
+// A scale is of one micro-batch's numbers, and does not depend on who has the others.
+TEST(RanksTest, Fp8IsBitwiseEqualToo) {
+  for (const bool divided : {false, true}) {
+    TrainingOptions options = TinyOptions();
+    options.deterministic = true;
+    options.micro_batches = 5;
+    options.types = {at::kFloat, at::kBFloat16, /*fp8=*/true};
+    const RankResult one = TrainTinyRanks(options, {}, 6)[0];
+    EXPECT_LT(one.losses.back(), one.losses.front());
+    options.divided = {.values = divided, .gradients = divided};
+    for (int world = 2; world <= 5; ++world) {
+      const MeshShape mesh = divided ? MeshShape{.shard = world} : MeshShape{.data = world};
+      for (const RankResult& result : TrainTinyRanks(options, mesh, 6)) {
+        EXPECT_EQ(result.losses, one.losses) << world;
+        EXPECT_EQ(result.norms, one.norms) << world;
+        EXPECT_EQ(result.validation, one.validation) << world;
+        EXPECT_EQ(result.values, one.values) << world;
+      }
+    }
+  }
+}
+
 TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
   const TrainingOptions options = TinyOptions();
   const RankResult one = Train(options, 1, 12)[0];

@@ -160,10 +160,7 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
   if (options.micro_batch != options_.micro_batch) return refuse("train.microBatch");
   if (options.seed != options_.seed) return refuse("train.seed");
   if (options.deterministic != options_.deterministic) return refuse("train.deterministic");
-  if (options.types.parameters != options_.types.parameters ||
-      options.types.compute != options_.types.compute) {
-    return refuse("train.precision");
-  }
+  if (options.types != options_.types) return refuse("train.precision");
   if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
     return refuse("whether optimizer.momentum is zero");

@@ -32,7 +32,9 @@ struct MicroBatchContext {
   bool training = true;  // dropout on
   // The type of matrix products; parameters and residual stream keep the type of the parameters.
   c10::ScalarType compute_type = c10::ScalarType::Float;
-  // Where blocks find weights in compute_type; null: each use of a weight casts it.
+  // Linear layers multiply FP8 numbers, and compute_type is their results' type.
+  bool fp8 = false;
+  // Where blocks find weights in the type of products; null: each use of a weight casts it.
   c10::intrusive_ptr<WeightCasts> casts;
   MeshCoordinates mesh;
   AxisGroups axes;

@@ -9,6 +9,7 @@
 #include "c10/core/ScalarType.h"
 #include "c10/core/StorageImpl.h"
 #include "c10/util/intrusive_ptr.h"
+#include "trainer/kernels/fp8_matrix.h"
 
 namespace muster::trainer {
 
@@ -23,6 +24,10 @@ class WeightCasts : public torch::CustomClassHolder {
   // Returns the values of `weight` in `type`, without a graph; `weight` itself if it has the type.
   at::Tensor Of(const at::Tensor& weight, c10::ScalarType type);
 
+  // Returns a matrix of weights in E4M3, by rows and by columns. It is copied alone: each matrix
+  // has a scale of its own.
+  Fp8Matrix Fp8Of(const at::Tensor& weight);
+
   // Forgets the copies of these weights and of all that lie in their memory.
   void Forget(std::span<const at::Tensor> weights);
   void ForgetAll() { casts_.clear(); }
@@ -31,14 +36,16 @@ class WeightCasts : public torch::CustomClassHolder {
   struct Memory {
     at::Tensor flat;                                       // a copy of all of it
     std::map<const c10::TensorImpl*, at::Tensor> weights;  // views of the copy
+    std::map<const c10::TensorImpl*, Fp8Matrix> fp8;
   };
 
   std::map<const c10::StorageImpl*, Memory> casts_;
 };
 
-// Returns the values of `weight` in `type`: a copy of the caller's own if `casts` is null.
+// Return the values of `weight` in `type` or in FP8: a copy of the caller's own if `casts` is null.
 at::Tensor Cast(const c10::intrusive_ptr<WeightCasts>& casts, const at::Tensor& weight,
                 c10::ScalarType type);
+Fp8Matrix CastToFp8(const c10::intrusive_ptr<WeightCasts>& casts, const at::Tensor& weight);
 
 }  // namespace muster::trainer
 

@@ -51,5 +51,21 @@ TEST(WeightCastsTest, AnotherTypeIsAnotherCastAndTheWeightsOwnIsNone) {
   EXPECT_EQ(casts.Of(weight, at::kDouble).scalar_type(), at::kDouble);
 }
 
+TEST(WeightCastsTest, AMatrixInFp8IsKeptBesideOtherCastsUntilItIsForgotten) {
+  WeightCasts casts;
+  const at::Tensor weight = Weight();
+  const Fp8Matrix fp8 = casts.Fp8Of(weight);
+  const at::Tensor cast = casts.Of(weight, at::kBFloat16);
+  EXPECT_TRUE(casts.Fp8Of(weight).rows.is_same(fp8.rows));
+  EXPECT_TRUE(casts.Of(weight, at::kBFloat16).is_same(cast));
+  EXPECT_EQ(fp8.rows.scalar_type(), at::kFloat8_e4m3fn);
+  EXPECT_EQ(fp8.columns.sizes(), weight.t().sizes());
+  EXPECT_FALSE(fp8.rows.requires_grad());
+  weight.variable_data().mul_(2);
+  EXPECT_TRUE(casts.Fp8Of(weight).rows.is_same(fp8.rows));
+  casts.Forget(std::vector{weight});
+  EXPECT_TRUE(at::equal(casts.Fp8Of(weight).unscale, fp8.unscale.mul(2)));
+}
+
 }  // namespace
 }  // namespace muster::trainer

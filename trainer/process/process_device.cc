@@ -14,6 +14,9 @@
 namespace muster::trainer {
 namespace {
 
+// The first GPUs whose tensor cores multiply FP8 numbers are Ada Lovelace's.
+constexpr int kFp8Capability = 89;
+
 absl::Status Explain(const absl::Status& status) {
   if (status.ok()) return status;
   return {status.code(), absl::StrCat("workers.gpus: ", status.message())};
@@ -63,6 +66,15 @@ absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec
   if (!chosen.ok()) return Explain(chosen.status());
   if (spec.trainer().train().deterministic()) ComputeDeterministically();
   return chosen;
+}
+
+absl::Status CheckFp8Of(const ProcessDevice& device) {
+  const int capability = device.facts.capability;
+  if (device.runtime == nullptr || capability >= kFp8Capability) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "train.precision: fp8 needs a GPU of compute capability 8.9 or newer, such as "
+      "an L4 or an H100, and the ",
+      device.facts.name, " is of ", capability / 10, ".", capability % 10, ": use bf16"));
 }
 
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,

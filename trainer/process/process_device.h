@@ -28,6 +28,10 @@ using LoadDevices = std::function<absl::StatusOr<DeviceRuntime*>()>;
 absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec, int local_rank,
                                            const LoadDevices& load);
 
+// Checks that a GPU can multiply FP8 numbers; a CPU computes with them in software.
+// FailedPrecondition names the GPU and what would do.
+absl::Status CheckFp8Of(const ProcessDevice& device);
+
 // Checks that the model fits: on a GPU, one rank's state and activations there, and the copies of
 // checkpoints in the host's memory. ResourceExhausted as CheckMemory().
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,

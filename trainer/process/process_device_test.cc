@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "base/clock.h"
@@ -68,6 +69,17 @@ TEST(ProcessDeviceTest, EverythingThatIsMissingIsNamedWithTheField) {
   auto script = OnGpus(1);
   script.mutable_trainer()->mutable_model()->set_torch_script("/m.pt");
   EXPECT_TRUE(absl::IsInvalidArgument(ChooseDevice(script, 0, [&] { return &broken; }).status()));
+}
+
+TEST(ProcessDeviceTest, Fp8NeedsAGpuThatMultipliesItAndAnyCpu) {
+  EXPECT_TRUE(CheckFp8Of({}).ok());
+  FakeRuntime runtime;
+  for (const auto& [capability, ok] : {std::pair{80, false}, {86, false}, {89, true}, {90, true}}) {
+    runtime.capability = capability;
+    const auto chosen = ChooseDevice(OnGpus(1), 0, [&] { return &runtime; });
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(CheckFp8Of(*chosen).ok(), ok) << capability;
+  }
 }
 
 // One rank in this process, its agent's part played by the test.
@@ -139,6 +151,19 @@ TEST(TrainerProcessOnDeviceTest, ARunTrainsOnTheDeviceAndGoesOnFromItsCheckpoint
   const auto reports = second.outbox.Reports();
   ASSERT_EQ(reports.size(), 2u) << "it went on after step 10";
   EXPECT_EQ(reports[0].version().step(), 11);
+}
+
+TEST(TrainerProcessOnDeviceTest, Fp8IsRefusedOnAnOldGpuBeforeTheDataIsOpened) {
+  auto spec = Spec(Folder("fp8"));
+  spec.mutable_workers()->set_gpus(1);
+  spec.mutable_trainer()->mutable_train()->set_precision("fp8");
+  spec.mutable_trainer()->mutable_data()->set_uri("/nothing");
+  RankOnDevice rank;
+  rank.runtime.capability = 80;
+  EXPECT_EQ(rank.Create(spec),
+            absl::FailedPreconditionError(
+                "train.precision: fp8 needs a GPU of compute capability 8.9 or newer, such as an "
+                "L4 or an H100, and the Fake 1000 is of 8.0: use bf16"));
 }
 
 TEST(TrainerProcessOnDeviceTest, AModelThatTheDeviceHasNoMemoryForIsRefused) {

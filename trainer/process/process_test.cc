@@ -115,6 +115,40 @@ TEST(ProcessTest, ACheckpointIsResumedOnMoreRanksWithTheSameWeights) {
   EXPECT_EQ(b.reports.back().loss(), Undisturbed().loss);
 }
 
+// Scales are computed anew from what is multiplied, so no checkpoint holds any.
+TEST(ProcessTest, ARunInFp8IsResumedOnMoreRanksWithTheSameLosses) {
+  auto spec = Spec(Folder("fp8-whole"));
+  spec.mutable_trainer()->mutable_train()->set_precision("fp8");
+  RankProcess whole(spec);
+  Go(1, {&whole}, Prepare(1, {&whole}), Fresh());
+  Finish({&whole});
+  ASSERT_EQ(whole.reports.size(), 30);
+  EXPECT_LT(whole.reports.back().loss(), 0.8 * whole.reports.front().loss());
+  const std::string folder = Folder("fp8-resumed");
+  spec = Spec(folder);
+  spec.mutable_trainer()->mutable_train()->set_precision("fp8");
+  {
+    RankProcess a(spec);
+    Go(1, {&a}, Prepare(1, {&a}), Fresh());
+    a.Await(FromTrainer::kCheckpoint);  // started
+    a.Await(FromTrainer::kCheckpoint);
+    a.Kill();
+  }
+  RankProcess b(spec), c(spec);
+  const auto ready = Prepare(2, {&b, &c});
+  ASSERT_GE(ready[1].position().checkpoints_size(), 1);
+  ResumePoint resume;
+  resume.set_source(ResumePoint::CHECKPOINT);
+  *resume.mutable_checkpoint() = ready[1].position().checkpoints(0);
+  *resume.mutable_version() = resume.checkpoint().version();
+  Go(2, {&b, &c}, ready, resume);
+  Finish({&b, &c});
+  ASSERT_FALSE(b.reports.empty());
+  for (size_t i = 1; i <= b.reports.size(); ++i) {
+    EXPECT_EQ(b.reports[b.reports.size() - i].loss(), whole.reports[30 - i].loss()) << i;
+  }
+}
+
 int64_t DataPosition(const std::string& folder, const std::string& step) {
   const auto text = ReadFile(FileSystem(), folder + "/checkpoints/" + step + "/manifest.json");
   EXPECT_TRUE(text.ok()) << text.status();
@@ -296,6 +330,15 @@ TEST(ProcessTest, BadInputIsReportedAndEndsWithCode2) {
   const char* const precision = "train.precision: bf16 is no precision of a model of";
   bad[precision] = script;
   bad[precision].mutable_trainer()->mutable_train()->set_precision("bf16");
+  const char* const fp8_script = "train.precision: fp8 is no precision of a model of";
+  bad[fp8_script] = script;
+  bad[fp8_script].mutable_trainer()->mutable_train()->set_precision("fp8");
+  const char* const fp8 = "and train.microBatch x train.sequence is 2 x 20: sequence 24 would do";
+  bad[fp8] = good;
+  v1alpha1::TrainSpec& narrow = *bad[fp8].mutable_trainer()->mutable_train();
+  narrow.set_precision("fp8");
+  narrow.set_micro_batch(2);
+  narrow.set_sequence(20);
   for (const auto& [message, spec] : bad) {
     RankProcess rank(spec);
     const auto finished = rank.Await(FromTrainer::kFinished).finished();

@@ -137,6 +137,19 @@ v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   return spec;
 }
 
+TEST(SpecReaderTest, Fp8IsBf16ButForLinearLayers) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  spec.mutable_trainer()->mutable_train()->set_precision("bf16");
+  const auto bf16 = ReadRunConfig(spec, 0);
+  spec.mutable_trainer()->mutable_train()->set_precision("fp8");
+  const auto fp8 = ReadRunConfig(spec, 0);
+  ASSERT_TRUE(bf16.ok() && fp8.ok()) << fp8.status();
+  EXPECT_FALSE(bf16->training.types.fp8);
+  EXPECT_TRUE(fp8->training.types.fp8);
+  EXPECT_EQ(fp8->training.types.parameters, bf16->training.types.parameters);
+  EXPECT_EQ(fp8->training.types.compute, bf16->training.types.compute);
+}
+
 // Every value differs from the one that an empty spec gives.
 TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   v1alpha1::TrainingJobSpec spec = SpecWithoutDefaults();

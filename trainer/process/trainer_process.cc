@@ -15,6 +15,7 @@
 #include "base/object_store/storage.h"
 #include "base/status_macros.h"
 #include "c10/core/ScalarType.h"
+#include "planner/fp8.h"
 #include "planner/layout.h"
 #include "planner/logits_rows.h"
 #include "planner/memory.h"
@@ -165,8 +166,9 @@ absl::StatusOr<Model> TrainerProcess::BuildScriptModel(const v1alpha1::TrainingJ
   const TrainingOptions& training = config_.training;
   if (training.types.compute != training.types.parameters) {
     return absl::InvalidArgumentError(
-        "train.precision: bf16 is no precision of a model of trainer.model.torchScript, whose own "
-        "code says what it computes in which type: use fp32 or fp64");
+        absl::StrCat("train.precision: ", spec.trainer().train().precision(),
+                     " is no precision of a model of trainer.model.torchScript, whose own code "
+                     "says what it computes in which type: use fp32 or fp64"));
   }
   MUSTER_ASSIGN_OR_RETURN(
       vocabulary_, planner::ResolveVocabulary(wanted, static_cast<int32_t>(dataset_.vocabulary)));
@@ -189,6 +191,9 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
     return absl::InvalidArgumentError(absl::StrCat("train.sequence: ", training.sequence,
                                                    " is longer than the model's ", shape.positions,
                                                    " positions"));
+  }
+  if (training.types.fp8) {
+    MUSTER_RETURN_IF_ERROR(planner::CheckFp8(shape, training.micro_batch, training.sequence));
   }
   MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
                           EstimateRank(spec, shape, training));
@@ -216,6 +221,7 @@ absl::StatusOr<RunConfig> TrainerProcess::ReadConfig(const v1alpha1::TrainingJob
                                                      int local_rank) const {
   MUSTER_ASSIGN_OR_RETURN(RunConfig config, ReadRunConfig(spec, local_rank));
   config.training.device = device_.device;
+  if (config.training.types.fp8) MUSTER_RETURN_IF_ERROR(CheckFp8Of(device_));
   return config;
 }
 
@@ -244,6 +250,12 @@ void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
   const bool is_bf16 =
       device_.runtime == nullptr && config_.training.types.compute == c10::ScalarType::BFloat16;
   if (!is_bf16 || config_.settings.local_rank != 0) return;
+  if (config_.training.types.fp8) {
+    MUSTER_LOG(WARN,
+               "train.precision fp8 has a GPU's numbers on a CPU, which computes them in software, "
+               "and not its speed");
+    return;
+  }
   const absl::StatusOr<ProductTimes> times = MeasureProducts(clock);
   if (!times.ok()) {
     MUSTER_LOG(WARN, "bfloat16 could not be timed", {"error", times.status()});

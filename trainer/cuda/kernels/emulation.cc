@@ -27,10 +27,19 @@ struct Fiber {
   ucontext_t context = {};
   jmp_buf at = {};
   bool started = false;
-  std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
   State state = State::kReady;
   uint64_t given = 0;
 };
+
+// Returns the stack of a thread's fiber, which its next launch takes again: each page of new memory
+// would cost a fault, and a launch is over sooner than its stacks are new.
+unsigned char* StackOf(size_t index) {
+  thread_local std::vector<std::unique_ptr<unsigned char[]>> stacks;
+  while (stacks.size() <= index) {
+    stacks.push_back(std::make_unique_for_overwrite<unsigned char[]>(kStackBytes));
+  }
+  return stacks[index].get();
+}
 
 [[noreturn]] void Die(const char* what, int64_t block) {
   std::fprintf(stderr, "emulated kernel: block %lld: %s\n", static_cast<long long>(block), what);
@@ -93,7 +102,7 @@ class BlockEmulation {
     if (fiber.started) _longjmp(fiber.at, 1);
     fiber.started = true;
     getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_sp = StackOf(index);
     fiber.context.uc_stack.ss_size = kStackBytes;
     makecontext(&fiber.context, &BlockEmulation::Enter, 0);
     setcontext(&fiber.context);

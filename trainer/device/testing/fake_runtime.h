@@ -33,6 +33,7 @@ class FakeRuntime final : public DeviceRuntime {
     return DeviceFacts{.name = "Fake 1000",
                        .uuid = absl::StrCat("fake-", index),
                        .card = absl::StrCat("card-", index),
+                       .capability = capability,
                        .free_bytes = free_bytes,
                        .total_bytes = free_bytes};
   }
@@ -53,6 +54,7 @@ class FakeRuntime final : public DeviceRuntime {
   DeviceVersions versions{.driver = 13000, .cuda = 13000, .built_with = 13000, .nccl = 22809};
   int count = 1;
   int used = -1;
+  int capability = 90;
   int64_t free_bytes = std::numeric_limits<int64_t>::max();
   absl::Status use_fault;
 

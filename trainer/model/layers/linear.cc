@@ -6,7 +6,8 @@
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/linear.h"
 #include "torch/csrc/autograd/custom_function.h"
-#include "trainer/kernels/kernels.h"
+#include "trainer/model/layers/bias_gradient.h"
+#include "trainer/model/layers/fp8_linear.h"
 #include "trainer/model/layers/matrix_product.h"
 #include "trainer/model/layers/saved_casts.h"
 
@@ -86,8 +87,7 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
       weight_gradient = CastWeightGradient(weight, transposed ? x.t() : g.t(), transposed ? g : x);
     }
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
-      const at::Tensor sums = LayersOf(g) != nullptr ? LayersOf(g)->ColumnSums(g) : g.sum(0);
-      bias_gradient = sums.to(static_cast<at::ScalarType>(bias->second.toInt()));
+      bias_gradient = BiasGradient(g, static_cast<at::ScalarType>(bias->second.toInt()));
     }
     return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor()};
   }
@@ -150,6 +150,10 @@ Linear::Linear(ParameterList& parameters, const std::string& name, const LinearO
 at::Tensor Linear::operator()(const at::Tensor& x, const MicroBatchContext& context) const {
   const at::Tensor& weight = parameters_[weight_];
   const at::Tensor cast = x.to(context.compute_type);
+  if (context.fp8) {
+    const auto bias = bias_ ? std::optional(parameters_[*bias_]) : std::nullopt;
+    return Fp8Linear(cast, weight, bias, layout_ == LinearOptions::Layout::kInOut, context.casts);
+  }
   if (layout_ == LinearOptions::Layout::kInOut) {
     return LinearInOut(cast, weight, parameters_[*bias_], context.casts);
   }

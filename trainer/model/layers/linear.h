@@ -54,7 +54,7 @@ class Linear {
  public:
   Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options);
 
-  // Takes x [rows, in] and computes in the context's type.
+  // Takes x [rows, in] and computes in the context's type, or in FP8 (see fp8_linear.h).
   at::Tensor operator()(const at::Tensor& x, const MicroBatchContext& context) const;
 
  private:

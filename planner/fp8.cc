@@ -1,0 +1,64 @@
+#include "planner/fp8.h"
+
+#include <numeric>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::planner {
+namespace {
+
+constexpr char kWhy[] =
+    "train.precision: fp8 multiplies matrices whose dimensions are multiples of 16";
+
+int64_t RoundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+bool Fits(int64_t value) { return value % kFp8Multiple == 0; }
+
+// Returns the next width whose heads, and keys and values, are whole and fit.
+int32_t NextWidth(ModelShape shape) {
+  const auto fits = [&] {
+    return shape.width % shape.heads == 0 && Fits(shape.width) && Fits(shape.key_value_width()) &&
+           CheckShape(shape).ok();
+  };
+  do {
+    ++shape.width;
+  } while (!fits());
+  return shape.width;
+}
+
+// Returns a length near `sequence` with which a micro-batch of at most `positions` long sequences
+// fits: the next one, or the last before; 0 if there is none.
+int64_t NearSequence(int64_t sequence, int64_t micro_batch, int64_t positions) {
+  const int64_t multiple = kFp8Multiple / std::gcd(kFp8Multiple, micro_batch);
+  const int64_t next = RoundUp(sequence, multiple);
+  return next <= positions ? next : next - multiple;
+}
+
+}  // namespace
+
+absl::Status CheckFp8(const ModelShape& shape, int64_t micro_batch, int64_t sequence) {
+  if (!Fits(shape.width)) {
+    return absl::InvalidArgumentError(absl::StrCat(kWhy, ", and model.width is ", shape.width, ": ",
+                                                   NextWidth(shape), " would do"));
+  }
+  if (!Fits(shape.key_value_width())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kWhy, ", and model.keyValueHeads is ", shape.key_value_heads, " with ", shape.head_width(),
+        " numbers each: model.width ", NextWidth(shape), " would do"));
+  }
+  if (!Fits(shape.feed_forward_width)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kWhy, ", and model.feedForwardWidth is ", shape.feed_forward_width, ": ",
+                     RoundUp(shape.feed_forward_width, kFp8Multiple), " would do"));
+  }
+  if (Fits(micro_batch * sequence)) return absl::OkStatus();
+  const int64_t near = NearSequence(sequence, micro_batch, shape.positions);
+  return absl::InvalidArgumentError(absl::StrCat(
+      kWhy, ", and train.microBatch x train.sequence is ", micro_batch, " x ", sequence, ": ",
+      near > 0 ? absl::StrCat("sequence ", near) : std::string("microBatch 16"), " would do"));
+}
+
+}  // namespace muster::planner

@@ -58,6 +58,11 @@ struct ReplicasChanged {
 };
 // The answer to FetchReplicas: what could be fetched lies among the copies of the ranks.
 struct ReplicasFetched {};
+// How the replicas of a rank's copies stand has changed, or is told again.
+struct ReplicaReported {
+  int local_rank = 0;
+  v1alpha1::ReplicaReport report;
+};
 // The agent itself received SIGTERM or SIGINT.
 struct Terminate {
   int signal = 0;
@@ -67,7 +72,7 @@ struct Tick {};
 
 using Event = std::variant<StreamOpened, StreamClosed, OperatorMessageReceived, RankMessageReceived,
                            RankLinkClosed, RankEnded, PortReserved, ReplicasChanged,
-                           ReplicasFetched, Terminate, Tick>;
+                           ReplicasFetched, ReplicaReported, Terminate, Tick>;
 
 // A rank's place in its round at launch, in torchrun's terms.
 struct RankPlacement {
@@ -111,7 +116,8 @@ struct ReservePort {
 struct ServeReplicas {
   int64_t room = 0;
 };
-// Streams the ranks' copies to that peer from now on; nullopt: to nobody.
+// Streams the ranks' copies to that peer from now on; nullopt: to nobody. Answered by
+// ReplicaReported for each rank, again when a copy is whole there.
 struct ReplicateTo {
   std::optional<v1alpha1::ReplicaPeer> peer;
 };

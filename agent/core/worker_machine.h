@@ -73,6 +73,7 @@ class WorkerMachine {
   void On(const PortReserved& event);
   void On(const ReplicasChanged& event);
   void On(const ReplicasFetched&);
+  void On(const ReplicaReported& event);
   void On(const Terminate& event);
   void On(const Tick&);
 

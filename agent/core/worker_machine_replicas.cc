@@ -46,6 +46,16 @@ void WorkerMachine::On(const ReplicasFetched&) {
   }
 }
 
+// A rank whose process has ended hears nothing: the next one is in another round, in which its peer
+// is named again.
+void WorkerMachine::On(const ReplicaReported& event) {
+  const RankSlot& slot = slots_[event.local_rank];
+  if (phase_ != Phase::kRunning || !slot.alive) return;
+  v1alpha1::ToTrainer message;
+  *message.mutable_replica() = event.report;
+  ToRank(slot, std::move(message));
+}
+
 void WorkerMachine::OnReplicate(const v1alpha1::ReplicateCopies& replicate) {
   if (!Same(replicate.round(), round_)) return;
   std::optional<v1alpha1::ReplicaPeer> peer;

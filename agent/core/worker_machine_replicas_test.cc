@@ -126,6 +126,29 @@ TEST(WorkerMachineReplicasTest, ThePeerOfTheNewestRoundCounts) {
   EXPECT_FALSE(world.replicated_to()[1]);
 }
 
+TEST(WorkerMachineReplicasTest, ARankThatTrainsIsToldHowItsReplicasStand) {
+  World world = AttachedWorld(1);
+  v1alpha1::ReplicaReport report;
+  report.add_kept()->set_step(10);
+  world.Prepare(1, 1);
+  world.Do(ReplicaReported{1, report});
+  for (const v1alpha1::ToTrainer& told : world.TakeTold(1)) EXPECT_FALSE(told.has_replica());
+  for (int rank : {0, 1}) world.Hello(rank);
+  for (int rank : {0, 1}) world.Ready(rank, Round(1, 1));
+  world.Go(1, 1);
+  for (int rank : {0, 1}) world.Joined(rank, Round(1, 1));
+  for (int rank : {0, 1}) world.TakeTold(rank);
+  world.Do(ReplicaReported{1, report});
+  EXPECT_THAT(world.TakeTold(0), IsEmpty());
+  const auto told = world.TakeTold(1);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].replica().kept(0).step(), 10);
+  world.End(1, 1);
+  world.TakeTold(1);
+  world.Do(ReplicaReported{1, report});
+  EXPECT_THAT(world.TakeTold(1), IsEmpty()) << "the next process is in no round yet";
+}
+
 TEST(WorkerMachineReplicasTest, EveryOperatorIsToldWhatIsKept) {
   World world = AttachedWorld(1);
   v1alpha1::ReplicasKept kept;

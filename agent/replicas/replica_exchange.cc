@@ -48,7 +48,8 @@ absl::Status ReplicaExchange::Serve(int64_t room) {
   MUSTER_ASSIGN_OR_RETURN(
       sender_, ReplicaSender::Start(
                    {.worker = options_.worker, .ranks = options_.ranks, .folder = options_.folder},
-                   files_, clock_, [this](const auto& peer) { return Dial(peer); }));
+                   files_, clock_, [this](const auto& peer) { return Dial(peer); },
+                   [this](int rank, const auto& report) { NoteReport(rank, report); }));
   NoteChange();
   return absl::OkStatus();
 }
@@ -110,14 +111,24 @@ void ReplicaExchange::NoteChange() {
   wake_.Wake();
 }
 
+void ReplicaExchange::NoteReport(int local_rank, const v1alpha1::ReplicaReport& report) {
+  {
+    MutexLock lock(mu_);
+    reports_[local_rank] = report;
+  }
+  wake_.Wake();
+}
+
 std::vector<Event> ReplicaExchange::Take() {
   wake_.Clear();
+  std::map<int, v1alpha1::ReplicaReport> reports;
   bool changed = false;
   bool fetched = false;
   {
     MutexLock lock(mu_);
     changed = std::exchange(changed_, false);
     fetched = std::exchange(fetched_, false);
+    reports.swap(reports_);
   }
   std::vector<Event> events;
   if (changed) {
@@ -127,6 +138,9 @@ std::vector<Event> ReplicaExchange::Take() {
     events.push_back(std::move(event));
   }
   if (fetched) events.push_back(ReplicasFetched{});
+  for (auto& [rank, report] : reports) {
+    events.push_back(ReplicaReported{rank, std::move(report)});
+  }
   return events;
 }
 

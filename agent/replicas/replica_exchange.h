@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include "base/mutex.h"
 #include "base/wake_fd.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace muster::agent {
 
@@ -58,11 +60,12 @@ class ReplicaExchange {
 
   // Readable when Take() has something to return.
   int poll_fd() const { return wake_.get(); }
-  // Returns ReplicasChanged and ReplicasFetched.
+  // Returns ReplicasChanged and ReplicasFetched, and the newest ReplicaReported of each rank.
   std::vector<Event> Take();
 
  private:
   void NoteChange();
+  void NoteReport(int local_rank, const v1alpha1::ReplicaReport& report);
   void FetchFrom(int of, const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
   std::shared_ptr<grpc::Channel> Dial(const v1alpha1::ReplicaPeer& peer) const;
 
@@ -79,6 +82,7 @@ class ReplicaExchange {
 
   Mutex mu_;
   bool changed_ MUSTER_GUARDED_BY(mu_) = false;
+  std::map<int, v1alpha1::ReplicaReport> reports_ MUSTER_GUARDED_BY(mu_);  // by local rank
   bool fetched_ MUSTER_GUARDED_BY(mu_) = false;
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
   grpc::ClientContext* fetching_ MUSTER_GUARDED_BY(mu_) = nullptr;

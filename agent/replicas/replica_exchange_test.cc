@@ -55,6 +55,64 @@ TEST(ReplicaExchangeTest, EachCopyThatIsCompletedIsStreamed) {
   }
 }
 
+TEST(ReplicaExchangeTest, ARankIsToldWhenItsCopyIsWholeAtThePeerAndAgainOnRequest) {
+  Agent owner(1, 1);
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+  owner.Serve(1);
+  owner.exchange->SetPeer(peer);
+  EXPECT_TRUE(owner.Await<ReplicaReported>().report.streams());
+  const std::string copy = WriteCopy(FileSystem(), owner.Rank(), 10, std::string(1 << 20, 'a'));
+  const v1alpha1::ReplicaReport report = owner.Await<ReplicaReported>().report;
+  ASSERT_EQ(report.kept_size(), 1);
+  EXPECT_EQ(report.kept(0).step(), 10);
+  EXPECT_EQ(report.kept(0).attempt(), 1);
+  EXPECT_GT(report.seconds(), 0.0);
+  EXPECT_TRUE(Exists(FileSystem(), keeper.folder + "/replicas-1/rank-0/" + BaseName(copy)));
+  owner.exchange->SetPeer(peer);
+  EXPECT_EQ(owner.Await<ReplicaReported>().report.kept_size(), 1);
+  owner.exchange->SetPeer(std::nullopt);
+  EXPECT_FALSE(owner.Await<ReplicaReported>().report.streams());
+}
+
+// As when the ranks have gone back to a copy that the peer has dropped since.
+TEST(ReplicaExchangeTest, TheNewestCopyThatThePeerHasNotIsSentWhenItIsNamedAgain) {
+  Agent owner(1, 1);
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+  owner.Serve(1);
+  owner.exchange->SetPeer(peer);
+  for (const int64_t step : {10, 20, 30}) {
+    WriteCopy(FileSystem(), owner.Rank(), step, "state");
+    while (true) {
+      const v1alpha1::ReplicaReport report = owner.Await<ReplicaReported>().report;
+      if (HasFailure() || (report.kept_size() > 0 && report.kept(0).step() == step)) break;
+    }
+  }
+  for (const int64_t step : {20, 30}) {
+    ASSERT_TRUE(RemoveAll(FileSystem(), JoinPath(owner.Rank(), CheckpointName(step))).ok());
+  }
+  owner.exchange->SetPeer(peer);
+  v1alpha1::ReplicaReport report;
+  while (!HasFailure() && (report.kept_size() == 0 || report.kept(0).step() != 10)) {
+    report = owner.Await<ReplicaReported>().report;
+  }
+  EXPECT_EQ(report.kept(0).step(), 10);
+}
+
+// A peer that has no room for a copy will never have it: the rank is not to wait for it.
+TEST(ReplicaExchangeTest, ARankIsToldThatItsPeerTakesNoCopies) {
+  Agent owner(1, 1);
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+  owner.Serve(1);
+  owner.exchange->SetPeer(peer);
+  EXPECT_TRUE(owner.Await<ReplicaReported>().report.streams());
+  ASSERT_TRUE(keeper.exchange->Serve(10).ok());
+  WriteCopy(FileSystem(), owner.Rank(), 10, "too large for ten bytes");
+  EXPECT_FALSE(owner.Await<ReplicaReported>().report.streams());
+}
+
 TEST(ReplicaExchangeTest, APeerThatIsGoneDelaysNobody) {
   Agent owner(1, 1);
   v1alpha1::ReplicaPeer peer;

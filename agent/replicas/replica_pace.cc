@@ -7,8 +7,9 @@ namespace {
 
 constexpr size_t kIntervals = 3;
 constexpr double kShareOfInterval = 0.5;
-// A stream that has not ended after this many intervals is given up for a newer copy's.
-constexpr int kUsefulIntervals = 3;
+// A stream is stuck if it has not ended after so many intervals, nor at such a rate.
+constexpr int kMostIntervals = 3;
+constexpr double kLeastBytesPerSecond = 10e6;
 constexpr absl::Duration kLeastDeadline = absl::Seconds(10);
 
 }  // namespace
@@ -33,8 +34,9 @@ absl::Time ReplicaPace::NextPart(absl::Time begun, int64_t sent, int64_t total) 
   return begun + share * kShareOfInterval / ranks_ * Interval();
 }
 
-absl::Duration ReplicaPace::Deadline() const {
-  return std::max(kLeastDeadline, kUsefulIntervals * Interval());
+absl::Duration ReplicaPace::Deadline(int64_t bytes) const {
+  const absl::Duration slow = absl::Seconds(static_cast<double>(bytes) / kLeastBytesPerSecond);
+  return std::max({kLeastDeadline, kMostIntervals * Interval(), slow});
 }
 
 }  // namespace muster::agent

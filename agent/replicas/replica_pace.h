@@ -9,10 +9,9 @@
 namespace muster::agent {
 
 // The pace of a stream of replicas: slow enough to disturb the training beside it little, fast
-// enough to be of use. All workers must go on from one step, and keep the copies of the newest two:
-// so a copy must have arrived before the one after the next begins. The bytes are spread evenly
-// over half of the shortest of the last intervals between copies; before there is an interval they
-// go at once. Pure; times are monotonic.
+// enough that the next copy need not wait for it. The bytes are spread evenly over half of the
+// shortest of the last intervals between copies; before there is an interval they go at once. Pure;
+// times are monotonic.
 class ReplicaPace {
  public:
   // `ranks` copies are made at each time, and sent one after the other.
@@ -23,8 +22,9 @@ class ReplicaPace {
   // Returns the earliest time of the next part of a copy that was begun at `begun`, of which `sent`
   // of `total` bytes have gone.
   absl::Time NextPart(absl::Time begun, int64_t sent, int64_t total) const;
-  // Returns the time in which one copy must arrive: after that it is of no use.
-  absl::Duration Deadline() const;
+  // Returns the time in which a copy of so many bytes must arrive: a stream that takes longer is
+  // stuck, and given up.
+  absl::Duration Deadline(int64_t bytes) const;
 
  private:
   absl::Duration Interval() const;

@@ -45,9 +45,14 @@ TEST(ReplicaPaceTest, IntervalsThatGrowAreFollowed) {
 }
 
 TEST(ReplicaPaceTest, AStreamIsGivenUpAfterThreeIntervalsAndNotBeforeTenSeconds) {
-  EXPECT_EQ(PaceOf(1, {}).Deadline(), absl::Seconds(10));
-  EXPECT_EQ(PaceOf(1, {2}).Deadline(), absl::Seconds(10));
-  EXPECT_EQ(PaceOf(1, {100}).Deadline(), absl::Seconds(300));
+  EXPECT_EQ(PaceOf(1, {}).Deadline(1), absl::Seconds(10));
+  EXPECT_EQ(PaceOf(1, {2}).Deadline(1), absl::Seconds(10));
+  EXPECT_EQ(PaceOf(1, {100}).Deadline(1), absl::Seconds(300));
+}
+
+// The first copy of a large state has no interval yet, and takes longer than ten seconds.
+TEST(ReplicaPaceTest, AStreamOfTenMegabytesASecondIsNotGivenUp) {
+  EXPECT_EQ(PaceOf(1, {}).Deadline(20'000'000'000), absl::Seconds(2000));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/replicas/copy_parts.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/logging.h"
 #include "base/rpc/grpc_status.h"
 #include "base/status_macros.h"
@@ -22,22 +23,24 @@ constexpr absl::Duration kRetry = absl::Seconds(1);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ReplicaSender>> ReplicaSender::Start(Options options, Files& files,
-                                                                    const Clock& clock, Dial dial) {
+                                                                    const Clock& clock, Dial dial,
+                                                                    Tell tell) {
   MUSTER_ASSIGN_OR_RETURN(CopiesWatch watch,
                           CopiesWatch::Make(files, options.folder, options.ranks));
-  std::unique_ptr<ReplicaSender> sender(
-      new ReplicaSender(std::move(options), std::move(watch), files, clock, std::move(dial)));
+  std::unique_ptr<ReplicaSender> sender(new ReplicaSender(
+      std::move(options), std::move(watch), files, clock, std::move(dial), std::move(tell)));
   if (sender->wake_.get() < 0) return absl::ErrnoToStatus(errno, "eventfd");
   sender->thread_ = std::thread([raw = sender.get()] { raw->Run(); });
   return sender;
 }
 
 ReplicaSender::ReplicaSender(Options options, CopiesWatch watch, Files& files, const Clock& clock,
-                             Dial dial)
+                             Dial dial, Tell tell)
     : options_(std::move(options)),
       files_(files),
       clock_(clock),
       dial_(std::move(dial)),
+      tell_(std::move(tell)),
       watch_(std::move(watch)),
       pace_(options_.ranks) {}
 
@@ -58,18 +61,24 @@ void ReplicaSender::SetPeer(std::optional<v1alpha1::ReplicaPeer> peer) {
     const bool same = peer.has_value() == next_peer_.has_value() &&
                       (!peer || (peer->worker() == next_peer_->worker() &&
                                  peer->endpoint() == next_peer_->endpoint()));
-    if (same) return;
-    next_peer_ = std::move(peer);
-    peer_changed_ = true;
-    if (context_ != nullptr) context_->TryCancel();
+    look_again_ = true;
+    if (same) {
+      TellAll();
+    } else {
+      standing_.BeginPeer(peer.has_value());
+      TellAll();
+      next_peer_ = std::move(peer);
+      peer_changed_ = true;
+      if (context_ != nullptr) context_->TryCancel();
+    }
   }
   wake_.Wake();
 }
 
 void ReplicaSender::Run() {
   while (true) {
-    // A wake-up may have ended a stream instead.
-    if (!Interrupted()) Wait(pending_.empty() || !peer_ ? absl::InfiniteFuture() : retry_at_);
+    // A wake-up may have ended a stream instead, or come while one was open.
+    if (!HasOrders()) Wait(pending_.empty() || !peer_ ? absl::InfiniteFuture() : retry_at_);
     {
       MutexLock lock(mu_);
       if (stopping_) return;
@@ -100,19 +109,43 @@ void ReplicaSender::TakeCopies() {
 }
 
 void ReplicaSender::TakePeer() {
-  MutexLock lock(mu_);
-  if (!std::exchange(peer_changed_, false)) return;
-  peer_ = next_peer_;
-  channel_ = nullptr;
-  retry_at_ = absl::InfinitePast();
-  for (int rank = 0; rank < options_.ranks; ++rank) {
-    if (auto copy = watch_.Newest(rank)) pending_[rank] = *std::move(copy);
+  {
+    MutexLock lock(mu_);
+    if (std::exchange(peer_changed_, false)) {
+      peer_ = next_peer_;
+      channel_ = nullptr;
+      retry_at_ = absl::InfinitePast();
+    }
   }
+  if (!TakeLook()) return;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    auto copy = watch_.Newest(rank);
+    if (copy && !IsAtPeer(*copy)) pending_[rank] = *std::move(copy);
+  }
+}
+
+bool ReplicaSender::TakeLook() {
+  MutexLock lock(mu_);
+  return std::exchange(look_again_, false);
+}
+
+bool ReplicaSender::IsAtPeer(const CompletedCopy& copy) {
+  const CheckpointListing listing = InspectCheckpoint(files_, copy.path);
+  v1alpha1::Version version;
+  version.set_step(listing.step);
+  version.set_attempt(listing.attempt);
+  MutexLock lock(mu_);
+  return standing_.Has(copy.local_rank, version);
 }
 
 bool ReplicaSender::Interrupted() {
   MutexLock lock(mu_);
   return stopping_ || peer_changed_;
+}
+
+bool ReplicaSender::HasOrders() {
+  MutexLock lock(mu_);
+  return stopping_ || peer_changed_ || look_again_;
 }
 
 void ReplicaSender::SendPending() {
@@ -126,24 +159,51 @@ void ReplicaSender::SendPending() {
     if (Interrupted()) return;
     MUSTER_LOG_LIMITED(WARN, peer_->endpoint(), "no replica of the copies; training goes on",
                        {"worker", peer_->worker()}, {"error", sent});
+    NoteFailed();
     pending_.try_emplace(copy.local_rank, copy);
     retry_at_ = clock_.Monotonic() + kRetry;
     channel_ = nullptr;
   }
 }
 
+void ReplicaSender::TellAll() {
+  for (int rank = 0; rank < options_.ranks; ++rank) tell_(rank, standing_.Report(rank));
+}
+
+void ReplicaSender::NoteKept(const CompletedCopy& copy, const v1alpha1::Version& version) {
+  MutexLock lock(mu_);
+  if (peer_changed_) return;
+  standing_.Kept(copy.local_rank, version, sending_);
+  TellAll();
+}
+
+void ReplicaSender::NoteFailed() {
+  MutexLock lock(mu_);
+  if (!peer_changed_ && standing_.Failed()) TellAll();
+}
+
 absl::Status ReplicaSender::Send(const CompletedCopy& copy) {
+  const CheckpointListing listing = InspectCheckpoint(files_, copy.path);
+  if (!listing.complete) return absl::NotFoundError("a newer copy has taken its place");
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       absl::ToChronoMilliseconds(pace_.Deadline()));
+  context.set_deadline(
+      std::chrono::system_clock::now() +
+      absl::ToChronoMilliseconds(pace_.Deadline(static_cast<int64_t>(listing.bytes))));
   {
     MutexLock lock(mu_);
     if (stopping_ || peer_changed_) return absl::AbortedError("the peer has changed");
     context_ = &context;
   }
   const absl::Status sent = Stream(copy, context);
-  MutexLock lock(mu_);
-  context_ = nullptr;
+  {
+    MutexLock lock(mu_);
+    context_ = nullptr;
+  }
+  if (!sent.ok()) return sent;
+  v1alpha1::Version version;
+  version.set_step(listing.step);
+  version.set_attempt(listing.attempt);
+  NoteKept(copy, version);
   return sent;
 }
 
@@ -163,17 +223,23 @@ absl::Status ReplicaSender::Stream(const CompletedCopy& copy, grpc::ClientContex
   const absl::Time begun = clock_.Monotonic();
   int64_t total = 0;
   int64_t sent_bytes = 0;
+  sending_ = absl::ZeroDuration();
   const auto write = [&](const v1alpha1::ReplicaPart& part) -> absl::Status {
     if (part.has_head()) total = part.head().bytes();
     MUSTER_RETURN_IF_ERROR(AwaitTurn(pace_.NextPart(begun, sent_bytes, total)));
-    if (!writer->Write(part)) return absl::UnavailableError("the stream has ended");
+    const absl::Time turn = clock_.Monotonic();
+    const bool written = writer->Write(part);
+    sending_ += clock_.Monotonic() - turn;
+    if (!written) return absl::UnavailableError("the stream has ended");
     sent_bytes += static_cast<int64_t>(part.data().size());
     return absl::OkStatus();
   };
   const absl::Status sent = SendCopy(files_, copy.path, options_.worker, copy.local_rank, write);
   if (!sent.ok() && !absl::IsUnavailable(sent)) context.TryCancel();
+  const absl::Time last = clock_.Monotonic();
   if (sent.ok()) writer->WritesDone();
   const grpc::Status ended = writer->Finish();
+  sending_ += clock_.Monotonic() - last;
   // The peer's word says more than that the stream ended.
   if (sent.ok() || absl::IsUnavailable(sent)) {
     return ToAbsl(ended);

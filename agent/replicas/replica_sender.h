@@ -15,21 +15,28 @@
 #include "absl/time/time.h"
 #include "agent/replicas/copies_watch.h"
 #include "agent/replicas/replica_pace.h"
+#include "agent/replicas/replica_standing.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/mutex.h"
 #include "base/wake_fd.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/replica.pb.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace muster::agent {
 
 // Streams each copy that the worker's ranks complete to the agent of another worker, the newest
-// first; copies that were replaced meanwhile are passed over. A thread of its own does it, so that
-// nobody waits for a slow or dead peer: then only the replica is older. Thread-safe.
+// first; copies that were replaced meanwhile are passed over. The ranks are told when a copy is
+// whole there, because they keep it until the next one is, and when copies are not taken, so that
+// they do not wait. A thread of its own does it, so that no step waits for a slow or dead peer:
+// then only the replica is older. Thread-safe.
 class ReplicaSender {
  public:
   using Dial = std::function<std::shared_ptr<grpc::Channel>(const v1alpha1::ReplicaPeer&)>;
+  // Tells a rank how the replicas of its copies stand; called from several threads, and may not
+  // call the sender.
+  using Tell = std::function<void(int local_rank, const v1alpha1::ReplicaReport&)>;
   struct Options {
     v1alpha1::WorkerId worker;
     int ranks = 1;
@@ -38,32 +45,45 @@ class ReplicaSender {
 
   // All must outlive it. Fails if the folder cannot be watched.
   static absl::StatusOr<std::unique_ptr<ReplicaSender>> Start(Options options, Files& files,
-                                                              const Clock& clock, Dial dial);
+                                                              const Clock& clock, Dial dial,
+                                                              Tell tell);
   // Cancels what is under way.
   ~ReplicaSender();
 
-  // Streams to this peer from now on, beginning with the newest copies; nullopt: to nobody. Without
-  // effect if it does already.
+  // Streams to this peer from now on, beginning with the newest copies; nullopt: to nobody. If it
+  // does already, tells the ranks again how their replicas stand, and sends the newest copies that
+  // are not there: the ranks may have gone back to them.
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
 
  private:
-  ReplicaSender(Options options, CopiesWatch watch, Files& files, const Clock& clock, Dial dial);
+  ReplicaSender(Options options, CopiesWatch watch, Files& files, const Clock& clock, Dial dial,
+                Tell tell);
   void Run();
   // Waits for a completed copy, another peer or the end, and at most until `deadline`.
   void Wait(absl::Time deadline);
   void TakeCopies();
   void TakePeer();
+  // Returns whether the newest copies may not be at the peer, once for each call of SetPeer().
+  bool TakeLook();
+  bool IsAtPeer(const CompletedCopy& copy);
+  // Returns true if an open stream is to end.
   bool Interrupted();
+  bool HasOrders();
   void SendPending();
   absl::Status Send(const CompletedCopy& copy);
+  void NoteKept(const CompletedCopy& copy, const v1alpha1::Version& version);
+  void NoteFailed();
+  void TellAll() MUSTER_REQUIRES(mu_);
   // Waits until a part may be sent; Aborted once there is something else to do.
   absl::Status AwaitTurn(absl::Time next);
+  // Adds the time for which it sent, without waiting for its turns, to `sending_`.
   absl::Status Stream(const CompletedCopy& copy, grpc::ClientContext& context);
 
   const Options options_;
   Files& files_;
   const Clock& clock_;
   const Dial dial_;
+  const Tell tell_;
   const WakeFd wake_;
 
   // Only the thread touches these.
@@ -73,10 +93,13 @@ class ReplicaSender {
   std::optional<v1alpha1::ReplicaPeer> peer_;
   std::shared_ptr<grpc::Channel> channel_;
   absl::Time retry_at_ = absl::InfinitePast();
+  absl::Duration sending_;  // of the newest stream
 
   Mutex mu_;
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
   bool peer_changed_ MUSTER_GUARDED_BY(mu_) = false;
+  bool look_again_ MUSTER_GUARDED_BY(mu_) = false;  // for copies that the peer does not have
+  ReplicaStanding standing_ MUSTER_GUARDED_BY(mu_);
   std::optional<v1alpha1::ReplicaPeer> next_peer_ MUSTER_GUARDED_BY(mu_);
   grpc::ClientContext* context_ MUSTER_GUARDED_BY(mu_) = nullptr;  // of the open stream
   std::thread thread_;

@@ -151,8 +151,10 @@ absl::StatusOr<std::unique_ptr<WritableFile>> S3Files::Create(const std::string&
     return absl::UnimplementedError(
         absl::StrCat(path, ": an object cannot be appended to, only replaced"));
   }
-  return std::make_unique<S3Upload>(client_, at, mode == CreateMode::kExclusive,
-                                    options_.part_bytes);
+  return std::make_unique<S3Upload>(client_, at,
+                                    S3Upload::Options{.exclusive = mode == CreateMode::kExclusive,
+                                                      .part_bytes = options_.part_bytes,
+                                                      .parallel = options_.parallel_parts});
 }
 
 absl::Status S3Files::MakeDirectories(const std::string& path) { return Parse(path).status(); }

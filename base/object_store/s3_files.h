@@ -30,6 +30,8 @@ class S3Files final : public Files {
   struct Options {
     // The size of the first parts, at least 5 MiB. They grow, because an upload has at most 10 000.
     size_t part_bytes = size_t{16} << 20;
+    // The parts of one file that are sent at a time; see S3Upload.
+    size_t parallel_parts = 4;
     BlockCache::Options blocks = {};
   };
 

@@ -8,12 +8,13 @@
 #include "operator/core/conditions.h"
 #include "operator/core/order_save.h"
 #include "operator/core/spec_values.h"
+#include "proto/muster/v1alpha1/checkpoint_defaults.h"
 
 namespace muster::control {
 namespace {
 
 constexpr double kFailuresPerNodeDay = 6.5 / 1000;
-constexpr absl::Duration kLeast = absl::Minutes(1), kMost = absl::Hours(1);
+constexpr absl::Duration kLeast = absl::Minutes(1);
 
 SaveCosts CostsOf(const Draft& draft) {
   SaveCosts costs;
@@ -62,8 +63,9 @@ void SaveAtIntervals(Draft& draft) {
     return;
   }
   NoteNewest(draft);
-  const absl::Duration interval = SaveInterval(
-      CostsOf(draft), ParseDurationOr(wanted.min(), kLeast), ParseDurationOr(wanted.max(), kMost));
+  const absl::Duration interval =
+      SaveInterval(CostsOf(draft), ParseDurationOr(wanted.min(), kLeast),
+                   ParseDurationOr(wanted.max(), v1alpha1::kAutoIntervalMost));
   SaveIntervalMemory& saves = memory.save_interval;
   absl::Time last = std::max(saves.saved_at, saves.ordered_at);
   if (last == absl::InfinitePast()) last = memory.phase_since;

@@ -7,6 +7,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/membership.h"
 #include "operator/core/trajectory.h"
+#include "proto/muster/v1alpha1/checkpoint_defaults.h"
 
 namespace muster::control {
 namespace {
@@ -25,10 +26,7 @@ std::string Changed(const char* field, const std::string& was, const std::string
 
 // The keys of a store are those of new pods.
 bool IsSameStore(const v1alpha1::S3Spec& was, const v1alpha1::S3Spec& is) {
-  const auto region = [](const v1alpha1::S3Spec& store) {
-    return store.region().empty() ? "us-east-1" : store.region();
-  };
-  return was.endpoint() == is.endpoint() && region(was) == region(is);
+  return was.endpoint() == is.endpoint() && v1alpha1::RegionOf(was) == v1alpha1::RegionOf(is);
 }
 
 // Returns a sentence about the first difference; empty if both have the same sources.

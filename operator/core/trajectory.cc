@@ -8,6 +8,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"
+#include "proto/muster/v1alpha1/checkpoint_defaults.h"
 
 namespace muster::control {
 namespace {
@@ -139,7 +140,8 @@ std::vector<std::string> Paths(bool shapes) {
 // without checkpoint.s3.
 std::string StoreOf(const v1alpha1::TrainingJobSpec& spec) {
   const v1alpha1::S3Spec& store = spec.checkpoint().s3();
-  const std::string region = store.region() == "us-east-1" ? "" : store.region();
+  const bool first = v1alpha1::RegionOf(store) == v1alpha1::RegionOf({});
+  const std::string region = first ? "" : store.region();
   if (store.endpoint().empty() && region.empty()) return "";
   return absl::StrCat("|", store.endpoint(), "|", region);
 }

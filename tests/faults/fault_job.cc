@@ -29,7 +29,7 @@ spec:
   trainer:
     model: {preset: gpt2-nano, dropout: 0.1}
     data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
-    train: {steps: @STEPS, globalBatch: 8, microBatch: 2, sequence: 64, precision: fp32, deterministic: true, seed: 7}
+    train: {steps: @STEPS, globalBatch: @BATCH, microBatch: 2, sequence: 64, precision: fp32, deterministic: true, seed: 7}
     optimizer: {name: adamw, learningRate: 1.0e-3, schedule: cosine, warmupSteps: 10}@PARALLELISM
   checkpoint: {uri: @CHECKPOINTS, interval: {mode: Steps, steps: @SAVE}@MEMORY}
   failurePolicy: {maxFailures: 100, window: 1h, onRankFailure: @POLICY@RULES}
@@ -58,6 +58,7 @@ std::string ManifestOf(const DisturbedJobSpec& job) {
   const std::string memory = job.memory.empty() ? "" : absl::StrCat(", memory: ", job.memory);
   const std::string spares = job.spares == 0 ? "" : absl::StrCat(", spares: ", job.spares);
   std::string text = absl::StrReplaceAll(kManifest, {{"@STEPS", absl::StrCat(job.steps)},
+                                                     {"@BATCH", absl::StrCat(job.global_batch)},
                                                      {"@WORKERS", absl::StrCat(job.workers)},
                                                      {"@SPARES", spares},
                                                      {"@PARALLELISM", parallelism},

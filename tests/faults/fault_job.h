@@ -16,6 +16,7 @@ namespace muster::tests {
 // the weights.
 struct DisturbedJobSpec {
   int steps = 40;
+  int global_batch = 8;
   int save_every = 15;
   int min_workers = 2;
   std::string on_rank_failure = "RestartRank";

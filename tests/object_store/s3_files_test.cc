@@ -63,7 +63,7 @@ std::string Bytes(size_t size) {
 
 TEST(S3FilesTest, AFileOfManyPartsIsReadBackInAnyPieces) {
   const auto files = NewFiles();
-  const std::string path = NewRoot() + "/long", bytes = Bytes(3 * kPart + 17);
+  const std::string path = NewRoot() + "/long", bytes = Bytes(11 * kPart + 17);
   auto file = files->Create(path, CreateMode::kExclusive).value();
   for (size_t at = 0; at < bytes.size(); at += 3'000'000) {
     ASSERT_TRUE(file->Append(std::string_view(bytes).substr(at, 3'000'000)).ok());

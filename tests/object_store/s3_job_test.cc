@@ -186,6 +186,22 @@ TEST_F(S3JobTest, ALostSliceIsReadFromTheStore) {
   EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
 }
 
+TEST_F(S3JobTest, ACheckpointInTheStoreIsLoadedByAnotherNumberOfRanksThatDivideItOtherwise) {
+  constexpr int kSteps = 120;
+  DisturbedJobSpec job = {.steps = kSteps, .save_every = 15, .parallelism = "{zero: 3}"};
+  auto run = New("other-layout", job);
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_NO_FATAL_FAILURE(AwaitSavedStep(*run, 1));
+  KillAll(*run);
+  job.checkpoints = Checkpoints();
+  job.workers = 3;
+  job.parallelism = "{zero: 1}";
+  run->SetManifest(ManifestOf(job));
+  ASSERT_TRUE(run->Start().ok());
+  ExpectUndividedState(*run, kSteps, *files_, [this] { return Newest(); });
+  EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
+}
+
 // The save that finds the store gone is tried for a minute. Those that come due meanwhile are
 // skipped, and the first one after it is whole.
 TEST_F(S3JobTest, AStoreThatIsDownForAWhileStopsNoStep) {

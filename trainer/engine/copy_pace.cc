@@ -46,10 +46,13 @@ void CopyPace::SettleCopy() {
 bool CopyPace::IsDue() const { return measured_ >= kMeasuredFirst && since_ + 1 >= Interval(); }
 
 int64_t CopyPace::Interval() const {
-  if (delays_.empty() || step_ <= absl::ZeroDuration()) return 1;
-  const absl::Duration mean =
-      std::accumulate(delays_.begin(), delays_.end(), absl::ZeroDuration()) / delays_.size();
-  const double steps = absl::FDivDuration(mean, kShare * step_);
+  if (step_ <= absl::ZeroDuration()) return 1;
+  double steps = absl::FDivDuration(sending_, kSendingShare * step_);
+  if (!delays_.empty()) {
+    const absl::Duration mean =
+        std::accumulate(delays_.begin(), delays_.end(), absl::ZeroDuration()) / delays_.size();
+    steps = std::max(steps, absl::FDivDuration(mean, kShare * step_));
+  }
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(std::min(steps, 1e9))));
 }
 

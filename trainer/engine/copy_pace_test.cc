@@ -70,6 +70,28 @@ TEST(CopyPaceTest, ANewRoundMeasuresItsStepsAndRemembersWhatCopiesCost) {
   EXPECT_EQ(pace.Interval(), 20) << "steps of the new round take half the time";
 }
 
+TEST(CopyPaceTest, ReplicasTakeTheNetworkForAQuarterOfTheTime) {
+  CopyPace pace;
+  Steps(pace, CopyPace::kMeasuredFirst);
+  Copy(pace, absl::Microseconds(500), absl::ZeroDuration());
+  EXPECT_EQ(pace.Interval(), 5);
+  pace.SetSending(5 * kStep);
+  EXPECT_EQ(pace.Interval(), 20);
+  pace.SetSending(kStep / 10);
+  EXPECT_EQ(pace.Interval(), 5) << "what it costs on the machine is more";
+  pace.SetSending(absl::ZeroDuration());
+  EXPECT_EQ(pace.Interval(), 5);
+}
+
+TEST(CopyPaceTest, TheFirstReplicaCountsBeforeTheDelayOfItsCopyIsKnown) {
+  CopyPace pace;
+  Steps(pace, CopyPace::kMeasuredFirst);
+  pace.CopyBegun(absl::ZeroDuration());
+  pace.SetSending(100 * kStep);
+  EXPECT_EQ(pace.Interval(), 400);
+  EXPECT_FALSE(pace.IsDue());
+}
+
 TEST(CopyPaceTest, TheLastCopiesCount) {
   CopyPace pace;
   Steps(pace, CopyPace::kMeasuredFirst);

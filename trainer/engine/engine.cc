@@ -310,7 +310,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .chunk_squares = AsSpan(sums.squares),
                                .save = requests.save,
                                .stop = requests.stop,
-                               .copy = requests.copy,
+                               .copy = requests.asks_for_copy && requests.asks_for_copy(),
                                .save_due = requests.save_due,
                                .writing = requests.is_writing && requests.is_writing(),
                                .rank = communicator_->rank(),

@@ -31,10 +31,12 @@ namespace muster::trainer {
 struct StepRequests {
   bool save = false;
   bool stop = false;
-  bool copy = false;      // this one takes all ranks
   bool save_due = false;  // the interval by time is over
   // Asked at the vote: whether this rank still writes an earlier checkpoint. Null: it does not.
   std::function<bool()> is_writing;
+  // Asked at the vote: whether this rank asks to copy the state after the step, which takes all
+  // ranks. Null: it does not.
+  std::function<bool()> asks_for_copy;
 };
 
 struct StepOutcome {

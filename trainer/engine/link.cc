@@ -13,6 +13,10 @@ namespace muster::trainer {
 
 void Inbox::Push(v1alpha1::ToTrainer message) {
   MutexLock lock(mu_);
+  if (message.has_replica()) {
+    replica_ = std::move(*message.mutable_replica());
+    return;
+  }
   if (message.has_prepare()) {
     ++prepares_;
     interrupt_ = true;
@@ -47,6 +51,16 @@ std::optional<v1alpha1::ToTrainer> Inbox::Take() {
   MutexLock lock(mu_);
   while (messages_.empty() && !closed_) changed_.Wait(mu_);
   return closed_ ? std::nullopt : TakeLocked();
+}
+
+std::optional<v1alpha1::ReplicaReport> Inbox::replica() {
+  MutexLock lock(mu_);
+  return replica_;
+}
+
+void Inbox::ForgetReplica() {
+  MutexLock lock(mu_);
+  replica_.reset();
 }
 
 void Inbox::SetAbort(Abort abort) {

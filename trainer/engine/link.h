@@ -33,6 +33,10 @@ class Inbox {
   // Called by the engine's thread. Take waits for a message, and returns none once closed.
   std::optional<v1alpha1::ToTrainer> TryTake();
   std::optional<v1alpha1::ToTrainer> Take();
+  // Returns the newest report about the replicas of this rank's copies, which waits in no queue: a
+  // step that is under way can see it. Absent if none has come since ForgetReplica().
+  std::optional<v1alpha1::ReplicaReport> replica();
+  void ForgetReplica();
   // Raised while a Prepare waits to be taken, and for ever after Close.
   const std::atomic<bool>& interrupt() const { return interrupt_; }
   // Ends what the engine waits for. Called from any thread, and at once if an interrupt is already
@@ -47,6 +51,7 @@ class Inbox {
   Mutex mu_;
   CondVar changed_;
   std::deque<v1alpha1::ToTrainer> messages_ MUSTER_GUARDED_BY(mu_);
+  std::optional<v1alpha1::ReplicaReport> replica_ MUSTER_GUARDED_BY(mu_);
   int prepares_ MUSTER_GUARDED_BY(mu_) = 0;
   bool closed_ MUSTER_GUARDED_BY(mu_) = false;
   Abort abort_ MUSTER_GUARDED_BY(mu_);

@@ -7,7 +7,6 @@
 #include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/byte_text.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
@@ -62,13 +61,13 @@ std::string WhyHeldBack(int64_t earlier, const std::optional<SaveUnderway>& unde
 RankCheckpoints::RankCheckpoints(Checkpoints* directory, StateCopies* copies, TrainingState& state,
                                  Outbox& outbox, PhaseTimer& timer, const Clock& clock)
     : directory_(directory),
-      copies_(copies),
+      copies_(copies, state, timer, clock),
       state_(state),
       outbox_(outbox),
       timer_(timer),
       clock_(clock),
       saved_at_(clock.Monotonic()) {
-  if (directory_ != nullptr || copies_ != nullptr) state_.OnChange([this] { FinishCopy(); });
+  if (directory_ != nullptr || copies != nullptr) state_.OnChange([this] { FinishCopy(); });
 }
 
 RankCheckpoints::~RankCheckpoints() {
@@ -79,7 +78,7 @@ RankCheckpoints::~RankCheckpoints() {
 void RankCheckpoints::FinishCopy() {
   const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
   if (directory_ != nullptr) directory_->FinishCopy();
-  if (copies_ != nullptr) copies_->FinishCopy();
+  copies_.FinishCopy();
 }
 
 void RankCheckpoints::SetKeep(int keep) {
@@ -87,9 +86,7 @@ void RankCheckpoints::SetKeep(int keep) {
 }
 
 void RankCheckpoints::AddTo(v1alpha1::RankPosition& position) {
-  if (copies_ != nullptr) {
-    for (auto& copy : copies_->List()) *position.add_copies() = std::move(copy);
-  }
+  copies_.AddTo(position);
   if (directory_ == nullptr) return;
   Checkpoints::Listing listing = directory_->List(state_);
   for (auto& checkpoint : listing.complete) *position.add_checkpoints() = std::move(checkpoint);
@@ -190,99 +187,8 @@ absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_che
 }
 
 absl::Status RankCheckpoints::LoadCopy(const RestorePlan& plan) {
-  if (copies_ == nullptr) {
-    return absl::FailedPreconditionError("this rank keeps no copies in memory");
-  }
-  MUSTER_ASSIGN_OR_RETURN(loaded_bytes_, copies_->Load(plan.version, state_));
+  MUSTER_ASSIGN_OR_RETURN(loaded_bytes_, copies_.Load(plan.version));
   return absl::OkStatus();
-}
-
-absl::Status RankCheckpoints::BeginCopies(const TrainerSettings& settings,
-                                          const ResumePoint& resume,
-                                          const v1alpha1::RoundId& round) {
-  copies_fit_ = false;
-  if (copies_ == nullptr) return absl::OkStatus();
-  copies_->BeginRound(state_);
-  pace_.BeginRound();
-  if (!settings.copies) return absl::OkStatus();
-  const int64_t room = StateCopies::RoomFor(state_);
-  copies_fit_ = room <= settings.copies_room;
-  if (copies_fit_) {
-    copies_->Expect(state_);
-    const int64_t step = state_.applied()->step();
-    const bool due =
-        settings.copy_every_steps == 0 ? MayCopy(settings, step) : IsCopied(settings, step);
-    if (due && !copies_->Has(*state_.applied())) Copy(round);
-    return absl::OkStatus();
-  }
-  const std::string why = absl::StrCat(
-      "checkpoint.memory.size: each rank of a worker has ", ByteText(settings.copies_room),
-      " of it", settings.keeps_replicas ? " and as much for replicas of another's copies" : "",
-      ", and three copies of its part of the state take ", ByteText(room), ", ", room,
-      " bytes: raise it, or leave checkpoint.memory",
-      settings.keeps_replicas ? " or its replicas" : "", " out");
-  if (resume.source() == ResumePoint::FRESH) return absl::InvalidArgumentError(why);
-  MUSTER_LOG(ERROR, "the state is not copied in memory in this round", {"why", why});
-  return absl::OkStatus();
-}
-
-bool RankCheckpoints::MayCopy(const TrainerSettings& settings, int64_t step) const {
-  // The last step is saved in the checkpoint directory.
-  return copies_fit_ && step > 0 && step < settings.steps;
-}
-
-bool RankCheckpoints::IsCopied(const TrainerSettings& settings, int64_t step) const {
-  return MayCopy(settings, step) && settings.copy_every_steps > 0 &&
-         step % settings.copy_every_steps == 0;
-}
-
-bool RankCheckpoints::BeforeStep(const TrainerSettings& settings) {
-  const int64_t step = state_.applied()->step() + 1;
-  if (!MayCopy(settings, step)) return false;
-  if (IsCopied(settings, step)) {
-    const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
-    copies_->Await();
-  }
-  if (settings.copy_every_steps > 0) return false;
-  beside_ = IsWriting()       ? CopyPace::Beside::kSave
-            : copies_->idle() ? CopyPace::Beside::kNothing
-                              : CopyPace::Beside::kCopy;
-  step_began_ = clock_.Monotonic();
-  return copies_->idle() && pace_.IsDue();
-}
-
-void RankCheckpoints::CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round,
-                                bool asked) {
-  const int64_t step = state_.applied()->step();
-  if (!MayCopy(settings, step)) return;
-  if (settings.copy_every_steps > 0) {
-    if (IsCopied(settings, step)) Copy(round);
-    return;
-  }
-  pace_.StepDone(clock_.Monotonic() - step_began_, beside_);
-  if (!asked) return;
-  const absl::Time begun = clock_.Monotonic();
-  Copy(round);
-  pace_.CopyBegun(clock_.Monotonic() - begun);
-  LogInterval(settings);
-}
-
-// Tells when the interval has changed by half.
-void RankCheckpoints::LogInterval(const TrainerSettings& settings) {
-  const int64_t interval = pace_.Interval();
-  if (settings.local_rank != 0 ||
-      (interval < 2 * logged_interval_ && 2 * interval > logged_interval_))
-    return;
-  logged_interval_ = interval;
-  MUSTER_LOG(INFO, "the state is copied in memory", {"every_steps", interval});
-}
-
-void RankCheckpoints::Copy(const v1alpha1::RoundId& round) {
-  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
-  const absl::Status status = copies_->Save(state_, round);
-  if (!status.ok()) {
-    MUSTER_LOG(ERROR, "could not copy the state in memory; training goes on", {"error", status});
-  }
 }
 
 void RankCheckpoints::SetAside(const v1alpha1::RoundId& round) {

@@ -14,16 +14,16 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/engine/checkpoints.h"
-#include "trainer/engine/copy_pace.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/rank_copies.h"
 #include "trainer/engine/state_copies.h"
 #include "trainer/engine/trainer_settings.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
 
-// One rank's use of its job's checkpoint directory, and of its own copies in memory: whether
+// One rank's use of its job's checkpoint directory, beside its own copies in memory: whether
 // training may begin with the directory, when a save is due, and which step of this round is saved.
 // Training outlives a save that fails: errors are reported, and the next save tries again. Not
 // thread-safe.
@@ -61,18 +61,8 @@ class RankCheckpoints {
   absl::Status LoadCopy(const RestorePlan& plan);
   // Returns the bytes that the last round's loading read from a checkpoint or a copy.
   int64_t loaded_bytes() const { return loaded_bytes_; }
-  // Call when the round has its state. Says whether it is copied in this round: InvalidArgument if
-  // a new run's copies do not fit into the memory that the job has for them; a run that goes on
-  // does so without copies.
-  // The state is copied at once if it is due and there is no copy of it, as after a relayed step.
-  absl::Status BeginCopies(const TrainerSettings& settings, const v1alpha1::ResumePoint& resume,
-                           const v1alpha1::RoundId& round);
-  // Call before each step. Returns true if this rank asks for a copy in memory after it, which
-  // takes all ranks; with a fixed interval nobody asks. The copy before the next one is then
-  // complete on this rank.
-  bool BeforeStep(const TrainerSettings& settings);
-  // Call after each step. Copies it, as Save() does, if that is due or all ranks asked for it.
-  void CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round, bool asked);
+  // This rank's copies in memory.
+  RankCopies& copies() { return copies_; }
   // Call on the first rank once every rank has the state that it goes on from. A checkpoint that
   // could not be moved is in nobody's way: it is of another history or attempt, and is moved when
   // its name is needed.
@@ -117,13 +107,9 @@ class RankCheckpoints {
                          const std::atomic<bool>& interrupt);
   void ReportFailed(const v1alpha1::Version& version, const std::string& history,
                     const std::string& why);
-  bool MayCopy(const TrainerSettings& settings, int64_t step) const;
-  bool IsCopied(const TrainerSettings& settings, int64_t step) const;
-  void Copy(const v1alpha1::RoundId& round);
-  void LogInterval(const TrainerSettings& settings);
 
   Checkpoints* const directory_;
-  StateCopies* const copies_;
+  RankCopies copies_;
   TrainingState& state_;
   Outbox& outbox_;
   PhaseTimer& timer_;
@@ -138,11 +124,6 @@ class RankCheckpoints {
   };
   std::optional<InTheWay> in_the_way_;
   int64_t loaded_bytes_ = 0;
-  bool copies_fit_ = false;
-  CopyPace pace_;
-  absl::Time step_began_;
-  CopyPace::Beside beside_ = CopyPace::Beside::kNothing;  // the step that began last
-  int64_t logged_interval_ = 0;
 };
 
 }  // namespace muster::trainer

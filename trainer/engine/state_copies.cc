@@ -159,12 +159,15 @@ void StateCopies::Expect(const TrainingState& state) {
 
 void StateCopies::BeginRound(const TrainingState& state) {
   begun_in_round_ = false;
+  newest_.reset();
+  complete_ = true;
   std::vector<std::string> kept;
   for (const v1alpha1::StateCopy& copy : List()) {
     const v1alpha1::Version& version = copy.version();
     if (copy.history() == state.commit().history() && version.step() <= state.applied()->step() &&
         version.attempt() <= state.applied()->attempt()) {
       kept.push_back(CheckpointName(version.step()));
+      if (!newest_) newest_ = version;
     }
   }
   RemoveAllBut(kept);
@@ -195,6 +198,7 @@ absl::Status StateCopies::Save(const TrainingState& state, const v1alpha1::Round
   snapshot.run = RecordOf(state, round, job_);
   for (const NamedTensor& flat : TensorsOf(state)) snapshot.tensors.push_back(ToSnapshot(flat));
   complete_ = false;
+  newest_ = *state.applied();
   begun_in_round_ = true;
   MUSTER_RETURN_IF_ERROR(writer_.Begin(snapshot));
   // A device is read in the order of its own work.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ class StateCopies {
   void Await();
   // Returns true if no copy is being made.
   bool idle() const { return !writer_.busy(); }
+  // Returns the version of the newest copy; nullopt if there is none, or if the one that was begun
+  // last has failed. Call only when idle().
+  std::optional<v1alpha1::Version> newest() const { return complete_ ? newest_ : std::nullopt; }
   // Begins to copy the applied step, in the background until FinishCopy() has returned if the state
   // announces its changes.
   absl::Status Save(const TrainingState& state, const v1alpha1::RoundId& round);
@@ -78,7 +82,8 @@ class StateCopies {
   // A copy was begun in this round. Once it is complete here and another one is due, it is complete
   // everywhere.
   bool begun_in_round_ = false;
-  std::atomic<bool> complete_ = false;  // the copy begun last; set by the writer's thread
+  std::optional<v1alpha1::Version> newest_;  // begun last, or found when the round began
+  std::atomic<bool> complete_ = false;       // that one; set by the writer's thread
   CheckpointWriter writer_;
 };
 

@@ -67,6 +67,7 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
     case v1alpha1::ToTrainer::kSave:
       if (state_ == State::kStepping) save_ordered_ = true;
       return;
+    case v1alpha1::ToTrainer::kReplica:  // the inbox has it
     case v1alpha1::ToTrainer::kConfigure:
     case v1alpha1::ToTrainer::KIND_NOT_SET:
       return;
@@ -155,12 +156,14 @@ void Trainer::StepOnce() {
     return;
   }
   parts_.progress.SetStep(state.applied()->step() + 1);
-  const auto outcome =
-      engine_.Step({.save = save_ordered_,
-                    .stop = stop_ordered_,
-                    .copy = checkpoints_.BeforeStep(settings_),
-                    .save_due = IsFirst() && checkpoints_.IntervalIsOver(settings_),
-                    .is_writing = [this] { return checkpoints_.IsWriting(); }});
+  RankCopies& copies = checkpoints_.copies();
+  copies.BeforeStep(settings_, checkpoints_.IsWriting(), parts_.inbox.replica());
+  const auto outcome = engine_.Step(
+      {.save = save_ordered_,
+       .stop = stop_ordered_,
+       .save_due = IsFirst() && checkpoints_.IntervalIsOver(settings_),
+       .is_writing = [this] { return checkpoints_.IsWriting(); },
+       .asks_for_copy = [&] { return copies.Asks(settings_, parts_.inbox.replica()); }});
   if (!outcome.ok()) return Stall(outcome.status());
   auto report = AfterStep(*outcome);
   if (!report.ok()) return Stall(report.status());
@@ -204,7 +207,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   const v1alpha1::StepDecision& decision = outcome.decision;
   const int64_t step = decision.version().step();
   SaveIfDue(outcome);
-  checkpoints_.CopyIfDue(settings_, round_, outcome.copy);
+  checkpoints_.copies().CopyIfDue(settings_, round_, outcome.copy);
   v1alpha1::StepReport report;
   const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
   if (settings_.validate_every > 0 && batches > 0 &&

@@ -164,6 +164,60 @@ TEST_F(TrainerCopiesTest, RanksThatChooseTheIntervalCopyTheSameSteps) {
   ExpectUndisturbedWeights(ranks);
 }
 
+// Tells the rank how the replicas of its copies stand; `kept` is the step of the newest that is
+// whole at the peer, 0: none.
+void TellReplica(ThreadTrainer& rank, int64_t kept) {
+  v1alpha1::ToTrainer message;
+  message.mutable_replica()->set_streams(true);
+  if (kept > 0) {
+    v1alpha1::Version& version = *message.mutable_replica()->add_kept();
+    version.set_step(kept);
+    version.set_attempt(1);
+  }
+  rank.Send(message);
+}
+
+TEST_F(TrainerCopiesTest, ACopyWaitsUntilTheOneBeforeIsWholeElsewhereOnEveryRank) {
+  settings_.keeps_replicas = true;
+  auto a = StartWithCopies(0), b = StartWithCopies(1);
+  const std::vector<ThreadTrainer*> ranks = {&**a, &**b};
+  const auto hold_at = [&](int64_t step) {
+    for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(step);
+    for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  };
+  Prepare(ranks);
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(3);
+  Go(ranks, Fresh(1), 2);
+  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  for (ThreadTrainer* rank : ranks) TellReplica(*rank, 0);
+  hold_at(13);
+  EXPECT_TRUE(Exists(memory_, "/shm/rank-0/step-000000005"));
+  TellReplica(*ranks[0], 5);
+  hold_at(16);
+  EXPECT_FALSE(Exists(memory_, "/shm/rank-0/step-000000010")) << "rank 1's is on its way";
+  EXPECT_FALSE(Exists(memory_, "/shm/rank-0/step-000000015"));
+  TellReplica(*ranks[1], 5);
+  hold_at(24);
+  for (ThreadTrainer* rank : ranks) rank->Kill();
+  // Step 16 was voted on when rank 1 knew, and nobody knows more of the copy of that step.
+  a = StartWithCopies(0);
+  b = StartWithCopies(1);
+  for (const RankPosition& position : Prepare({&**a, &**b})) {
+    ASSERT_EQ(position.copies_size(), 2);
+    EXPECT_EQ(position.copies(0).version().step(), 16);
+    EXPECT_EQ(position.copies(1).version().step(), 5);
+  }
+}
+
+TEST_F(TrainerCopiesTest, RanksCopyWithoutReplicasWhereNobodyTakesThem) {
+  settings_.keeps_replicas = true;
+  TrainAndKill(1, 1, 18);
+  const auto rank = StartWithCopies(0);
+  const RankPosition position = Prepare({&**rank})[0];
+  ASSERT_GE(position.copies_size(), 1);
+  EXPECT_GE(position.copies(0).version().step(), 10);
+}
+
 // Another failure must not find the only copy where it was before.
 TEST_F(TrainerCopiesTest, ARankThatReceivesTheStateCopiesItAtOnce) {
   TrainAndKill(1, 1, 12);

@@ -97,7 +97,9 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
 
 // Copies that could never fit are bad input and end training on this rank.
 absl::Status Trainer::BeginCopies(const ResumePoint& resume) {
-  const absl::Status begun = checkpoints_.BeginCopies(settings_, resume, round_);
+  // Reports of an earlier round speak of its peers. Those of this one come once all have joined.
+  parts_.inbox.ForgetReplica();
+  const absl::Status begun = checkpoints_.copies().BeginRound(settings_, resume, round_);
   if (!begun.ok()) exit_code_ = kExitBadInput;
   return begun;
 }

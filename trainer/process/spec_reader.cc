@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "planner/layout.h"
 #include "planner/memory.h"
+#include "proto/muster/v1alpha1/checkpoint_defaults.h"
 #include "trainer/optim/registry.h"
 #include "trainer/precision/precision.h"
 
@@ -113,8 +114,7 @@ absl::Status ReadCopies(const v1alpha1::TrainingJobSpec& spec, TrainerSettings& 
 // The keys of the store may change; living ranks keep theirs.
 std::string StoreOf(const v1alpha1::TrainingJobSpec& spec) {
   const v1alpha1::S3Spec& store = spec.checkpoint().s3();
-  const std::string region = store.region().empty() ? "us-east-1" : store.region();
-  return absl::StrCat(store.endpoint(), " ", region);
+  return absl::StrCat(store.endpoint(), " ", v1alpha1::RegionOf(store));
 }
 
 template <typename Message>
@@ -150,7 +150,7 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
     // The operator orders checkpoints; while it is away, the longest interval is kept.
     MUSTER_ASSIGN_OR_RETURN(
         config.settings.save_every,
-        ReadDuration(interval.max(), "checkpoint.interval.max", absl::Hours(1)));
+        ReadDuration(interval.max(), "checkpoint.interval.max", v1alpha1::kAutoIntervalMost));
   } else if (interval.mode() == "Time") {
     MUSTER_ASSIGN_OR_RETURN(
         config.settings.save_every,

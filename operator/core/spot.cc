@@ -348,7 +348,8 @@ std::optional<Break> FindLeaving(const Draft& draft) {
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && worker->ended) continue;
     const bool moved = worker == nullptr || worker->incarnation != member.worker().incarnation();
-    if (!moved && !may_shrink) continue;
+    const int incarnation = member.worker().incarnation();
+    if (!moved && !may_shrink && !IsExcluded(memory, index, incarnation)) continue;
     if (!moved && IsCarried(memory, index)) continue;
     Break found;
     found.reason = Reason::kMembershipChanged;

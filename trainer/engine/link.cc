@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "proto/muster/v1alpha1/kind_of.h"
@@ -46,6 +47,17 @@ std::optional<v1alpha1::ToTrainer> Inbox::TryTake() {
 std::optional<v1alpha1::ToTrainer> Inbox::Take() {
   MutexLock lock(mu_);
   while (messages_.empty() && !closed_) changed_.Wait(mu_);
+  return closed_ ? std::nullopt : TakeLocked();
+}
+
+std::optional<v1alpha1::ToTrainer> Inbox::TakeWithin(absl::Duration timeout) {
+  const absl::Time until = Clock::Real().Monotonic() + timeout;
+  MutexLock lock(mu_);
+  while (messages_.empty() && !closed_) {
+    const absl::Duration left = until - Clock::Real().Monotonic();
+    if (left <= absl::ZeroDuration()) return std::nullopt;
+    changed_.WaitFor(mu_, left);
+  }
   return closed_ ? std::nullopt : TakeLocked();
 }
 

@@ -61,7 +61,8 @@ struct NoticeMemory {
 struct MoveMemory {
   int incarnation = 0;  // the one that leaves; 0: none
   std::string why;
-  std::string node;  // which later incarnations avoid; empty: none
+  std::string node;                               // which later incarnations avoid; empty: none
+  absl::Time restored_at = absl::InfinitePast();  // from the pod, by a new leader
 };
 
 // The pods of one worker index, as this leadership saw them.

@@ -161,6 +161,7 @@ void RestoreNotices(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.notices_restored) return;
   memory.notices_restored = true;
+  RestoreMoves(draft);
   for (const v1alpha1::LeavingWorker& kept : draft.view.status.workers().leaving()) {
     const Worker* worker = draft.FindWorker(kept.index());
     if (worker == nullptr || worker->incarnation != kept.incarnation()) continue;

@@ -102,6 +102,8 @@ struct PodView {
   int incarnation = 0;  // label muster.dev/incarnation
   PodPhase phase = PodPhase::kPending;
   std::string node;  // empty until bound
+  // The node that its affinity keeps it off; empty: none, or several.
+  std::string avoided_node;
   bool deleting = false;
   bool ready = false;
   // The exit code of the container `worker` once it has terminated; 128+signal when killed.

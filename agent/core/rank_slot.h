@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/backoff.h"
@@ -42,6 +43,7 @@ struct RankSlot {
   bool joined = false;
   int64_t restored_bytes = 0;  // as it said when it joined
   double restore_seconds = 0;
+  std::vector<v1alpha1::LinkSpeed> links;
   // The work is done: TrainerFinished arrived, or the command exited with 0. It may still be alive.
   bool finished = false;
   bool succeeded = false;

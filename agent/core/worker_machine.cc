@@ -227,9 +227,11 @@ void WorkerMachine::OnGo(const v1alpha1::GoRound& go) {
     joined_->set_error("a rank of this worker ended after it was ready");
     return ReportIfAttached(*joined_);
   }
-  if (phase_ != Phase::kPreparing) return;  // a repeated order
+  // Ranks that have tested their links may wait for the order to come again.
+  const bool starts = phase_ == Phase::kRunning && runs_trainer() && go.has_link_test();
+  if (phase_ != Phase::kPreparing && !starts) return;  // a repeated order
   if (!runs_trainer()) return LaunchCommand(go);
-  phase_ = Phase::kJoining;
+  if (!starts) phase_ = Phase::kJoining;
   for (const RankSlot& slot : slots_) {
     ToTrainer message;
     *message.mutable_go() = go;

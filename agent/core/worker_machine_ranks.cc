@@ -242,6 +242,7 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
   slot.joined = true;
   slot.restored_bytes = joined.restored_bytes();
   slot.restore_seconds = joined.restore_seconds();
+  slot.links.assign(joined.links().begin(), joined.links().end());
   for (const RankSlot& other : slots_) {
     if (!other.joined) return;
   }
@@ -252,11 +253,13 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
   ReportIfAttached(*joined_);
 }
 
-// The worker read what its ranks did, and took as long as the slowest.
+// The worker read and measured what its ranks did, and took as long as the slowest.
 void WorkerMachine::NoteRestored(v1alpha1::WorkerJoined& joined) const {
   int64_t bytes = 0;
   double seconds = 0;
+  joined.clear_links();
   for (const RankSlot& slot : slots_) {
+    for (const v1alpha1::LinkSpeed& link : slot.links) *joined.add_links() = link;
     bytes += slot.restored_bytes;
     seconds = std::max(seconds, slot.restore_seconds);
   }

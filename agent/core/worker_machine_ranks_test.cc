@@ -85,6 +85,47 @@ TEST(WorkerMachineRanksTest, AWorkerHasReadWhatItsRanksHaveAndTookAsLongAsTheSlo
   EXPECT_EQ(joined.restore_seconds(), 2.5);
 }
 
+TEST(WorkerMachineRanksTest, TheLinksThatItsRanksMeasuredAreTheWorkersOfThatRoundOnly) {
+  World world;
+  world.Welcome(1);
+  const auto join = [&](int64_t round, bool tested) {
+    world.Prepare(1, round);
+    for (int rank : {0, 1}) world.Hello(rank);
+    for (int rank : {0, 1}) world.Ready(rank, Round(1, round));
+    world.Go(1, round, tested);
+    for (int rank : {0, 1}) {
+      v1alpha1::FromTrainer message;
+      v1alpha1::WorkerJoined& joined = *message.mutable_joined();
+      *joined.mutable_round() = Round(1, round);
+      joined.set_trajectory("first");
+      if (tested && rank == 0) joined.add_links()->set_bytes_per_second(5);
+      world.FromRank(rank, message);
+    }
+    return world.TakeSaid().back().joined();
+  };
+  ASSERT_EQ(join(1, true).links_size(), 1);
+  EXPECT_EQ(join(2, false).links_size(), 0);
+}
+
+TEST(WorkerMachineRanksTest, ASecondOrderToGoReachesRanksThatWaitAfterATestOfLinks) {
+  for (const bool tested : {true, false}) {
+    World world;
+    world.Welcome(1);
+    world.Prepare(1, 1);
+    for (int rank : {0, 1}) world.Hello(rank);
+    for (int rank : {0, 1}) world.Ready(rank, Round(1, 1));
+    world.Go(1, 1, tested);
+    world.Joined(0, Round(1, 1));
+    world.Go(1, 1, tested);
+    for (int rank : {0, 1}) world.TakeTold(rank);
+    world.Joined(1, Round(1, 1));
+    EXPECT_TRUE(world.TakeTold(0).empty());
+    world.Go(1, 1, tested);
+    for (int rank : {0, 1}) EXPECT_EQ(world.TakeTold(rank).size(), tested ? 1u : 0u);
+    EXPECT_EQ(world.machine().phase(), WorkerMachine::Phase::kRunning);
+  }
+}
+
 TEST(WorkerMachineRanksTest, WithShrinkARankIsRestartedOnlyForTheNextRound) {
   World world;
   world.Welcome(1, "Shrink");

@@ -82,8 +82,9 @@ class World {
     prepare->set_group_world_size(2);
     Say(message);
   }
-  void Go(int64_t term, int64_t round) {
+  void Go(int64_t term, int64_t round, bool tests_links = false) {
     v1alpha1::OperatorMessage message;
+    if (tests_links) message.mutable_go()->mutable_link_test()->add_ranks(0);
     *message.mutable_go()->mutable_round() = Round(term, round);
     message.mutable_go()->set_endpoint("node-a:4000");
     Say(message);

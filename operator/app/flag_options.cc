@@ -13,6 +13,7 @@ OperatorOptions ToOperatorOptions(const OperatorFlags& flags) {
   options.advertised_coordinator = flags.advertise;
   options.pod_coordinator = flags.pod_coordinator;
   options.node_agents = flags.node_agents;
+  options.taint_unhealthy_nodes = flags.taint_unhealthy_nodes;
   options.http = {flags.http,     flags.state_dir.empty(), flags.http_certificate,
                   flags.http_key, flags.http_token_file,   flags.probes};
   options.worker_image = flags.worker_image;

@@ -58,6 +58,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out, Notifi
   replica.decide.currency = options.prices.currency;
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
+  replica.taint_unhealthy_nodes = options.taint_unhealthy_nodes;
   if (options.job_network_policies) replica.policy_namespace = options.operator_namespace;
   replica.election = options.election;
   replica.scheduler.topology_levels = options.topology_levels;

@@ -39,6 +39,9 @@ const char kOperatorUsage[] =
     "                    default --advertise\n"
     "  --node-agents     NAMESPACE/SERVICEACCOUNT of the node agents that may report about their\n"
     "                    nodes; default none\n"
+    "  --taint-unhealthy-nodes true: a node with a broken GPU is tainted until its condition has "
+    "been\n"
+    "                    good for a while; default false\n"
     "  --http            metrics and JSON: host:port or unix:/path; empty for none. A port speaks\n"
     "                    TLS, and the API server authorizes callers; default 0.0.0.0:8443. With\n"
     "                    --state-dir the default is unix:FOLDER/run/http.sock; a port there must\n"
@@ -236,6 +239,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"advertise", Address(flags.advertise)},
           {"pod-coordinator", Address(flags.pod_coordinator)},
           {"node-agents", Account(flags.node_agents)},
+          {"taint-unhealthy-nodes", Bool(flags.taint_unhealthy_nodes)},
           {"http", Text(flags.http)},
           {"http-cert-file", Text(flags.http_certificate)},
           {"http-key-file", Text(flags.http_key)},

@@ -38,6 +38,7 @@ struct OperatorFlags {
   std::string advertise;
   std::string pod_coordinator;
   NodeAgentAccount node_agents;
+  bool taint_unhealthy_nodes = false;
   std::string http;
   std::string http_certificate;  // files; if empty, the coordinator's
   std::string http_key;

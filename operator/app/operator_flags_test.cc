@@ -158,8 +158,8 @@ TEST(OperatorFlagsTest, EveryFlagIsTaken) {
 TEST(OperatorFlagsTest, ImagesAndVariablesOfWorkersCanBeSet) {
   const auto flags = Parse({"--worker-image-pull-policy=Always", "--agent-image-pull-policy=Never",
                             "--image-pull-secrets=a,b", "--worker-env=NCCL_IB_HCA=mlx5_0,mlx5_1",
-                            "--worker-env=NCCL_DEBUG=INFO",
-                            "--worker-env=NCCL_DEBUG=", "--job-network-policies=true"});
+                            "--worker-env=NCCL_DEBUG=INFO", "--worker-env=NCCL_DEBUG=",
+                            "--job-network-policies=true", "--taint-unhealthy-nodes=true"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->worker_pull_policy, "Always");
   EXPECT_EQ(flags->agent_pull_policy, "Never");
@@ -167,6 +167,8 @@ TEST(OperatorFlagsTest, ImagesAndVariablesOfWorkersCanBeSet) {
   EXPECT_THAT(flags->worker_env, ElementsAre(testing::Pair("NCCL_IB_HCA", "mlx5_0,mlx5_1"),
                                              testing::Pair("NCCL_DEBUG", "")));
   EXPECT_TRUE(flags->job_network_policies);
+  EXPECT_TRUE(flags->taint_unhealthy_nodes);
+  EXPECT_FALSE(Parse({})->taint_unhealthy_nodes);
   EXPECT_FALSE(Parse({})->job_network_policies);
   EXPECT_EQ(ErrorOf({"--worker-image-pull-policy=always", "--worker-env=DEBUG", "--worker-env=1=2",
                      "--worker-env=MUSTER_JOB=x"}),

@@ -44,6 +44,7 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       queue_status_(api_, watch_.queues()),
       warnings_(events_, watch_.jobs(), watch_.nodes(), watch_.priorities()),
       node_writer_(api_, clock, node_board_, watch_.nodes()),
+      node_tainter_(api_, clock, watch_.nodes()),
       topology_asked_(options_.kueue_topology.empty()) {
   registry_.SetStandby("");
   node_board_.SetStandby("");
@@ -283,7 +284,8 @@ int Replica::WriteQueues() {
 int Replica::WriteNodes() {
   if (!leading_) return 0;
   if (!std::exchange(writes_nodes_, true)) node_writer_.Lead();
-  return node_writer_.RunOnce();
+  const int writes = node_writer_.RunOnce();
+  return options_.taint_unhealthy_nodes ? writes + node_tainter_.RunOnce() : writes;
 }
 
 int Replica::Warn() {

@@ -24,6 +24,7 @@
 #include "operator/kube/wrap/fenced_api.h"
 #include "operator/kube/wrap/observed_api.h"
 #include "operator/metrics/metrics.h"
+#include "operator/nodes/node_tainter.h"
 #include "operator/nodes/node_writer.h"
 #include "operator/notify/notifier.h"
 #include "operator/objects/caches.h"
@@ -66,6 +67,8 @@ struct ReplicaOptions {
   SchedulerOptions scheduler;
   // Events are sent by the caller of events().WaitAndRun() if true, else by the recording thread.
   bool events_apart = false;
+  // Nodes with a broken GPU are tainted.
+  bool taint_unhealthy_nodes = false;
   // The Kueue Topology that defines the levels; empty: none.
   std::string kueue_topology;
 };
@@ -177,6 +180,7 @@ class Replica {
   QueueStatusWriter queue_status_;  // used by WriteQueues' thread
   ObjectWarnings warnings_;         // used by WriteQueues' thread
   NodeWriter node_writer_;          // used by WriteQueues' thread
+  NodeTainter node_tainter_;        // used by WriteQueues' thread
   // Set by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 75> kReasons = {{
+constexpr Table<Reason, 77> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -51,6 +51,8 @@ constexpr Table<Reason, 75> kReasons = {{
     {Reason::kSpecChanged, "SpecChanged"},
     {Reason::kNodeGoesAway, "NodeGoesAway"},
     {Reason::kLeavesNode, "LeavesNode"},
+    {Reason::kSlowWorker, "SlowWorker"},
+    {Reason::kSlowLink, "SlowLink"},
     {Reason::kNoticeKept, "NoticeKept"},
     {Reason::kNoticeMissed, "NoticeMissed"},
     {Reason::kNoticeWithdrawn, "NoticeWithdrawn"},

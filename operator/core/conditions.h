@@ -53,6 +53,8 @@ enum class Reason {
   kSpecChanged,
   kNodeGoesAway,
   kLeavesNode,
+  kSlowWorker,
+  kSlowLink,
   kNoticeKept,
   kNoticeMissed,
   kNoticeWithdrawn,

@@ -28,6 +28,7 @@
 #include "operator/core/rounds.h"
 #include "operator/core/save_interval.h"
 #include "operator/core/save_request.h"
+#include "operator/core/slow_links.h"
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
@@ -60,6 +61,7 @@ constexpr Policy kPolicies[] = {
     SuspendOrResume,
     EnforceDeadline,
     FindStraggler,
+    FindSlowLinks,
     EvacuateNodes,
     GrowIntoFreeCapacity,
     KeepSpares,

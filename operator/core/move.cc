@@ -1,5 +1,7 @@
 #include "operator/core/move.h"
 
+#include <algorithm>
+
 namespace muster::control {
 namespace {
 
@@ -23,13 +25,24 @@ std::string AvoidedNode(const RoundMemory& memory, int index) {
   return known == nullptr ? "" : known->move.node;
 }
 
+void RestoreMoves(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  for (const PodView& pod : draft.view.pods) {
+    if (pod.avoided_node.empty()) continue;
+    memory.link_test.left_nodes.insert(pod.avoided_node);
+    const Worker* worker = draft.FindWorker(pod.index);
+    if (worker == nullptr || worker->incarnation != pod.incarnation) continue;
+    MoveMemory& move = memory.workers[pod.index].move;
+    if (move.node.empty()) move = {.node = pod.avoided_node, .restored_at = draft.view.now};
+  }
+}
+
 bool GivesUpAvoiding(Draft& draft, const Worker& worker) {
   WorkerMemory& known = draft.memory().workers[worker.index];
   const bool searches = !known.move.node.empty() && known.move.incarnation != worker.incarnation &&
-                        known.created == worker.incarnation && worker.pod != nullptr &&
-                        worker.pod->node.empty();
+                        worker.pod != nullptr && worker.pod->node.empty();
   if (!searches) return false;
-  const absl::Time until = known.visible_by + kFindsAnotherWithin;
+  const absl::Time until = std::max(known.visible_by, known.move.restored_at) + kFindsAnotherWithin;
   if (draft.view.now < until) {
     draft.RequeueAt(until);
     return false;

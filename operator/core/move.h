@@ -19,6 +19,9 @@ std::string WhyMoves(const RoundMemory& memory, const Worker& worker);
 // Returns the node that the worker's next pod avoids; empty if there is none.
 std::string AvoidedNode(const RoundMemory& memory, int index);
 
+// Restores, once in a leadership, which nodes the job has left: its pods are kept off them.
+void RestoreMoves(Draft& draft);
+
 // Gives up avoiding a node if the worker's pod has found no other one for a minute, and returns
 // true: its next incarnation may be made.
 bool GivesUpAvoiding(Draft& draft, const Worker& worker);

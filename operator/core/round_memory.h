@@ -61,7 +61,8 @@ struct NoticeMemory {
 struct MoveMemory {
   int incarnation = 0;  // the one that leaves; 0: none
   std::string why;
-  std::string node;  // which later incarnations avoid; empty: none
+  std::string node;                               // which later incarnations avoid; empty: none
+  absl::Time restored_at = absl::InfinitePast();  // from the pod, by a new leader
 };
 
 // The pods of one worker index, as this leadership saw them.
@@ -161,6 +162,15 @@ struct StragglerMemory {
   absl::Time not_before = absl::InfinitePast();
 };
 
+// The newest test of the links between workers. Owned by slow_links.h.
+struct LinkTestMemory {
+  // (index, incarnation) of the members that were tested together last.
+  std::set<std::pair<int, int>> tested;
+  bool judged = false;                          // the newest test
+  std::optional<std::pair<int, int>> excluded;  // (index, incarnation), by the newest test
+  std::set<std::string> left_nodes;             // because of slow links
+};
+
 // The counted failures of this leadership within failurePolicy.window, oldest first. Owned by
 // failing_node.h.
 struct FailingNodeMemory {
@@ -257,6 +267,7 @@ struct RoundMemory {
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
   StragglerMemory straggler;
+  LinkTestMemory link_test;
   FailingNodeMemory failing_node;
   ResizeMemory resize;
   SwapMemory swap;
@@ -294,6 +305,13 @@ inline bool NeedsReplacement(const RoundMemory& memory, int index) {
 inline bool IsToLeave(const RoundMemory& memory, int index, int incarnation) {
   const WorkerMemory* worker = FindWorkerMemory(memory, index);
   return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
+}
+
+// Returns true if the worker leaves before the round that is being formed has made a step:
+// slow_links.h.
+inline bool IsExcluded(const RoundMemory& memory, int index, int incarnation) {
+  return memory.phase == RoundPhase::kJoining &&
+         memory.link_test.excluded == std::pair(index, incarnation);
 }
 
 // Returns true if this leadership told the incarnation to stop: how it ends after that proves

@@ -22,6 +22,7 @@
 #include "operator/core/round_phase.h"
 #include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
+#include "operator/core/slow_links.h"
 #include "operator/core/spares.h"
 #include "operator/core/spot.h"
 #include "operator/core/swap.h"
@@ -184,12 +185,14 @@ void Go(Draft& draft) {
   RoundMemory& memory = draft.memory();
   std::vector<v1alpha1::RankPosition> positions;
   v1alpha1::GoRound go;
+  bool can_test = true;
   for (const Member& member : memory.members) {
     std::vector<v1alpha1::RankReady> ranks = memory.ready[member.worker().index()].ranks;
     std::sort(ranks.begin(), ranks.end(),
               [](const auto& a, const auto& b) { return a.local_rank() < b.local_rank(); });
     for (v1alpha1::RankReady& rank : ranks) {
       if (positions.empty()) go.set_endpoint(rank.endpoint());
+      can_test = can_test && rank.tests_links();
       v1alpha1::RankPosition& position = *rank.mutable_position();
       // A fresh round does not resume from earlier state, even where a rank still has it.
       if (memory.failure.fresh) {
@@ -210,6 +213,7 @@ void Go(Draft& draft) {
     *go.mutable_mesh() = planner::LayOutRanks(memory.spec->trainer().parallelism(),
                                               static_cast<int>(positions.size()));
   }
+  OrderLinkTest(draft, can_test, go);
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);
   if (memory.failure.fresh) memory.failure.restart_job = false;
@@ -266,6 +270,7 @@ void Advance(Draft& draft) {
   if (memory.phase == RoundPhase::kPreparing && memory.ready.size() == members) Go(draft);
   if (memory.phase == RoundPhase::kJoining && memory.joined.size() == members) {
     BecomeActive(draft, RoundEvent::kAllJoined, Reason::kRoundActive);
+    EndLinkTest(draft);
   }
   SendAgain(draft);
   switch (memory.phase) {

@@ -161,6 +161,7 @@ void RestoreNotices(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.notices_restored) return;
   memory.notices_restored = true;
+  RestoreMoves(draft);
   for (const v1alpha1::LeavingWorker& kept : draft.view.status.workers().leaving()) {
     const Worker* worker = draft.FindWorker(kept.index());
     if (worker == nullptr || worker->incarnation != kept.incarnation()) continue;
@@ -348,7 +349,8 @@ std::optional<Break> FindLeaving(const Draft& draft) {
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && worker->ended) continue;
     const bool moved = worker == nullptr || worker->incarnation != member.worker().incarnation();
-    if (!moved && !may_shrink) continue;
+    const int incarnation = member.worker().incarnation();
+    if (!moved && !may_shrink && !IsExcluded(memory, index, incarnation)) continue;
     if (!moved && IsCarried(memory, index)) continue;
     Break found;
     found.reason = Reason::kMembershipChanged;

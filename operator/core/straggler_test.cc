@@ -101,5 +101,39 @@ TEST(StragglerTest, TheNextOneMovesAfterTheSnooze) {
   EXPECT_EQ(world.view.status.workers().leaving_size(), 1);
 }
 
+// The pod's own affinity tells the next leader.
+TEST(StragglerTest, ANewLeaderKeepsTheNextPodsOffTheNodeThatWasLeft) {
+  TestWorld world = World();
+  world.view.pods[2].avoided_node = "bad";
+  ChangeLeaders(world);
+  world.Decide();
+  world.view.pods.erase(world.view.pods.begin() + 2);
+  std::erase_if(world.view.agents, [](const AgentView& agent) { return agent.index == 2; });
+  Plan plan = world.Decide();
+  for (int i = 0; i < 5 && plan.creates.empty(); ++i) {
+    world.Advance(absl::Seconds(5));
+    plan = world.Decide();
+  }
+  ASSERT_EQ(plan.creates.size(), 1u);
+  EXPECT_EQ(plan.creates[0].avoided_node, "bad");
+}
+
+TEST(StragglerTest, APodThatFindsNoOtherNodeUnderANewLeaderMayGoBackAfterAMinute) {
+  TestWorld world = World();
+  world.view.pods[2].avoided_node = "bad";
+  world.view.pods[2].node.clear();
+  world.view.pods[2].phase = PodPhase::kPending;
+  std::erase_if(world.view.agents, [](const AgentView& agent) { return agent.index == 2; });
+  ChangeLeaders(world);
+  const int before = world.view.status.incarnations(2);
+  world.Decide();
+  world.Advance(absl::Seconds(50));
+  world.Decide();
+  EXPECT_EQ(world.view.status.incarnations(2), before);
+  world.Advance(absl::Seconds(11));
+  world.Decide();
+  EXPECT_EQ(world.view.status.incarnations(2), before + 1);
+}
+
 }  // namespace
 }  // namespace muster::control

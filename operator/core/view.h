@@ -102,6 +102,8 @@ struct PodView {
   int incarnation = 0;  // label muster.dev/incarnation
   PodPhase phase = PodPhase::kPending;
   std::string node;  // empty until bound
+  // The node that its affinity keeps it off; empty: none, or several.
+  std::string avoided_node;
   bool deleting = false;
   bool ready = false;
   // The exit code of the container `worker` once it has terminated; 128+signal when killed.
@@ -132,14 +134,21 @@ struct ReadyReport {
   RoundStamp round;
   std::vector<v1alpha1::RankReady> ranks;  // by local rank
 };
+// The speed of a link between two ranks of different workers.
+struct LinkReport {
+  int rank = 0;
+  int peer = 0;
+  double bytes_per_second = 0;
+};
 struct JoinedReport {
   RoundStamp round;
   std::string error;           // empty: joined
   std::string bad_checkpoint;  // the directory that turned out unusable, if that was the cause
   v1alpha1::Version version;
-  std::string trajectory;      // the digest of the spec by which its ranks train
-  int64_t restored_bytes = 0;  // that its ranks read from copies or a checkpoint
-  double restore_seconds = 0;  // of the slowest of them
+  std::string trajectory;              // the digest of the spec by which its ranks train
+  int64_t restored_bytes = 0;          // that its ranks read from copies or a checkpoint
+  double restore_seconds = 0;          // of the slowest of them
+  std::vector<LinkReport> links = {};  // that its ranks measured before the round's first step
 };
 struct FinishedReport {
   RoundStamp round;

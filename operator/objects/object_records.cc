@@ -137,6 +137,24 @@ void ReadWorkerContainer(const Json& pod, PodView& view) {
   }
 }
 
+// Returns the node that the first term of the pod's required node affinity excludes by its name, as
+// muster writes it; empty if it excludes none, or several.
+std::string ReadAvoidedNode(const Json& json) {
+  const Json* terms =
+      kube::Find(json, {"spec", "affinity", "nodeAffinity",
+                        "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
+  if (terms == nullptr || !terms->is_array() || terms->empty()) return "";
+  const Json* fields = kube::Find(terms->front(), {"matchFields"});
+  if (fields == nullptr || !fields->is_array() || fields->size() != 1) return "";
+  const Json& field = fields->front();
+  if (StringAt(field, {"key"}) != "metadata.name" || StringAt(field, {"operator"}) != "NotIn") {
+    return "";
+  }
+  const Json* values = kube::Find(field, {"values"});
+  const bool one = values != nullptr && values->is_array() && values->size() == 1;
+  return one && values->front().is_string() ? values->front().get<std::string>() : "";
+}
+
 PodView ParsePodView(const Json& json) {
   PodView view;
   view.name = kube::NameOf(json);
@@ -161,6 +179,7 @@ PodView ParsePodView(const Json& json) {
   view.ended = ReadEnds(json);
   view.waiting = ReadWaits(json);
   view.conditions = ReadConditions(json);
+  view.avoided_node = ReadAvoidedNode(json);
   return view;
 }
 

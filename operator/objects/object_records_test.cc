@@ -78,6 +78,25 @@ TEST(ObjectRecordsTest, ReadsAPod) {
   EXPECT_EQ(pod->scheduling->wants().node_selector.Value("zone"), "a");
 }
 
+// The affinity that keeps a pod off a node is all that a new leader has of why it does.
+TEST(ObjectRecordsTest, ReadsTheNodeThatAPodIsKeptOff) {
+  const auto avoided = [](const std::string& fields) {
+    const auto pod = ParsePodRecord(Parse(
+        R"({"metadata": {"name": "p", "labels": {"muster.dev/job": "gpt"}}, "spec": {"affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchFields": )" +
+        fields + "}]}}}}}"));
+    return pod.ok() ? pod->view->avoided_node : pod.status().ToString();
+  };
+  EXPECT_EQ(avoided(R"([{"key": "metadata.name", "operator": "NotIn", "values": ["n7"]}])"), "n7");
+  EXPECT_EQ(avoided(R"([{"key": "metadata.name", "operator": "In", "values": ["n7"]}])"), "");
+  EXPECT_EQ(avoided(R"([{"key": "metadata.name", "operator": "NotIn", "values": ["a", "b"]}])"),
+            "");
+  EXPECT_EQ(avoided(R"([{"key": "metadata.name", "operator": "NotIn", "values": [7]}])"), "");
+  EXPECT_EQ(avoided("[]"), "");
+  EXPECT_EQ(avoided("7"), "");
+}
+
 TEST(ObjectRecordsTest, SurvivesOddShapes) {
   const auto pod = ParsePodRecord(Parse(R"({"metadata": {"name": "x"},
       "spec": {"containers": 5, "nodeSelector": []}, "status": {"conditions": {}}})"));

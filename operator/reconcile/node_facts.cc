@@ -45,7 +45,8 @@ void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod)
 }
 
 void NoteNodeDomains(const NodeSources& sources, JobView& view) {
-  const bool wanted = v1alpha1::WantsReplicas(view.spec) || SpareCount(view.spec) > 0;
+  const bool wanted = v1alpha1::WantsReplicas(view.spec) || SpareCount(view.spec) > 0 ||
+                      !view.spec.topology().link_test().empty();
   if (sources.nodes == nullptr || !wanted) return;
   std::set<std::string> names;
   std::vector<LabelledNode> nodes;

@@ -72,6 +72,9 @@ AgentView ToAgentView(const AgentState& state) {
                                state.joined->bad_checkpoint(), state.joined->version(),
                                state.joined->trajectory(),     state.joined->restored_bytes(),
                                state.joined->restore_seconds()};
+    for (const v1alpha1::LinkSpeed& link : state.joined->links()) {
+      view.joined->links.push_back({link.rank(), link.peer(), link.bytes_per_second()});
+    }
   }
   if (state.finished) view.finished = ToFinished(*state.finished);
   for (const auto& report : state.exits) view.exits.push_back(ToExit(report));

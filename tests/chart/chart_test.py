@@ -200,7 +200,8 @@ class Rights(unittest.TestCase):
         self.check("rights.txt", (ROOT / "deploy/rbac/operator.yaml").read_text())
 
     def test_so_is_each_right_that_it_gets_for_node_agents(self):
-        rendering = chart.render(HELM, "--set=nodeAgent.enabled=true", "--show-only=templates/node-agent/rbac.yaml")
+        rendering = chart.render(HELM, "--set=nodeAgent.enabled=true,nodeAgent.taintUnhealthy=true",
+                                 "--show-only=templates/node-agent/rbac.yaml")
         self.check("node_agent_rights.txt", rendering.removeprefix("---\n"))
 
     def check(self, listed, manifest):

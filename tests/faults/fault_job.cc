@@ -70,6 +70,7 @@ std::string ManifestOf(const DisturbedJobSpec& job) {
                                                      {"@RULES", rules},
                                                      {"@RANK", job.rank_deadline},
                                                      {"@ORPHAN", job.orphan_deadline}});
+  if (!job.topology.empty()) absl::StrAppend(&text, "  topology: ", job.topology, "\n");
   if (!job.failpoints.empty()) {
     absl::StrAppend(&text,
                     "  template: {spec: {containers: [{name: worker, env: [{name: "

@@ -33,6 +33,8 @@ struct DisturbedJobSpec {
   std::string parallelism;
   // checkpoint.memory as YAML, "{...}"; empty: none.
   std::string memory;
+  // topology as YAML, "{...}"; empty: none.
+  std::string topology;
 };
 
 using Tensors = std::vector<std::pair<std::string, std::string>>;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
 #include "proto/muster/v1alpha1/kind_of.h"
@@ -61,6 +62,17 @@ std::optional<v1alpha1::ReplicaReport> Inbox::replica() {
 void Inbox::ForgetReplica() {
   MutexLock lock(mu_);
   replica_.reset();
+}
+
+std::optional<v1alpha1::ToTrainer> Inbox::TakeWithin(absl::Duration timeout) {
+  const absl::Time until = Clock::Real().Monotonic() + timeout;
+  MutexLock lock(mu_);
+  while (messages_.empty() && !closed_) {
+    const absl::Duration left = until - Clock::Real().Monotonic();
+    if (left <= absl::ZeroDuration()) return std::nullopt;
+    changed_.WaitFor(mu_, left);
+  }
+  return closed_ ? std::nullopt : TakeLocked();
 }
 
 void Inbox::SetAbort(Abort abort) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "base/link_frame.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
@@ -30,9 +31,11 @@ class Inbox {
   void Push(v1alpha1::ToTrainer message);
   void Close();  // the agent is gone
 
-  // Called by the engine's thread. Take waits for a message, and returns none once closed.
+  // Called by the engine's thread. Take waits for a message, and returns none once closed;
+  // TakeWithin returns none after `timeout`, too.
   std::optional<v1alpha1::ToTrainer> TryTake();
   std::optional<v1alpha1::ToTrainer> Take();
+  std::optional<v1alpha1::ToTrainer> TakeWithin(absl::Duration timeout);
   // Returns the newest report about the replicas of this rank's copies, which waits in no queue: a
   // step that is under way can see it. Absent if none has come since ForgetReplica().
   std::optional<v1alpha1::ReplicaReport> replica();

@@ -46,6 +46,7 @@ bool Trainer::RunOnce() {
     Obey(*message);
     if (exit_code_ != 0) return false;
   }
+  if (state_ == State::kJoined) return AwaitStart();
   if (state_ == State::kStepping && !parts_.inbox.interrupt()) {
     StepOnce();
     return exit_code_ == 0;
@@ -65,8 +66,7 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
     case v1alpha1::ToTrainer::kStop:
       return OnStop(message.stop());
     case v1alpha1::ToTrainer::kSave:
-      if (state_ == State::kStepping) save_ordered_ = true;
-      return;
+      return OnSave();
     case v1alpha1::ToTrainer::kReplica:  // the inbox has it
     case v1alpha1::ToTrainer::kConfigure:
     case v1alpha1::ToTrainer::KIND_NOT_SET:
@@ -105,6 +105,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   *message.mutable_ready()->mutable_round() = round_;
   v1alpha1::RankReady& ready = *message.mutable_ready()->mutable_ready();
   ready.set_local_rank(settings_.local_rank);
+  ready.set_tests_links(true);
   *ready.mutable_position() = parts_.state.Position();
   checkpoints_.AddTo(*ready.mutable_position());
   if (rank_ == 0) {
@@ -130,7 +131,22 @@ absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
   return absl::OkStatus();
 }
 
+void Trainer::OnSave() {
+  // A rank that waits to step, and that is to leave, saves with the others only what is new.
+  if (state_ == State::kJoined && has_news_) BeginSteps();
+  if (state_ == State::kJoined) {
+    Stall(absl::AbortedError("a save was ordered before the first step, and nothing is new"));
+  }
+  if (state_ == State::kStepping) save_ordered_ = true;
+}
+
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
+  // The others help to save; without news, nobody needs the steps that they would make for that.
+  if (state_ == State::kJoined && has_news_) BeginSteps();
+  if (state_ == State::kJoined) {
+    LeaveRound();
+    state_ = State::kHolding;
+  }
   if (state_ == State::kStepping) {
     stop_ordered_ = true;
     save_ordered_ |= stop.save();

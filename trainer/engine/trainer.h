@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
+#include "trainer/comm/link_speeds.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/checkpoints.h"
@@ -41,6 +43,8 @@ struct ValidationData {
 //   holding --Prepare--> holding (answers Ready) --Go--> stepping --last step or stop--> finished
 //      ^------------------ a failed collective, a newer Prepare ------'                     |
 //      '------------------ Prepare (another rank was lost before it had finished) ---------'
+//
+// A Go with a link test may have it wait between joining and stepping, for a second Go.
 //
 // A survivor never exits: it unwinds to holding with its state and waits for the next round. Not
 // thread-safe; all blocking ends by a Prepare's arrival in the inbox.
@@ -76,16 +80,21 @@ class Trainer {
   int exit_code() const { return exit_code_; }
 
  private:
-  enum class State { kHolding, kStepping, kFinished };
+  enum class State { kHolding, kJoined, kStepping, kFinished };
 
   void Obey(const v1alpha1::ToTrainer& message);
   void OnPrepare(const v1alpha1::TrainerPrepare& prepare);
   absl::Status Adopt(const v1alpha1::TrainerPrepare& prepare);
   void OnGo(const v1alpha1::GoRound& go);
+  void OnSave();
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
   absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
+  absl::Status TestLinks(const v1alpha1::GoRound& go);
+  // Waits for an order, or until the time in which one is to come is over.
+  bool AwaitStart();
+  void BeginSteps();
   absl::Status BeginCopies(const v1alpha1::ResumePoint& resume);
   void NoteRestored(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined) const;
   absl::Status LoadInitial();
@@ -123,6 +132,9 @@ class Trainer {
   bool save_ordered_ = false, stop_ordered_ = false;  // until the ranks act on it
   int exit_code_ = 0;
   absl::Duration restore_time_;    // of the newest round
+  std::vector<LinkSpeed> links_;   // as measured at the start of the newest round
+  absl::Time start_by_;            // while kJoined
+  bool has_news_ = false;          // the round's state is perhaps on no disk
   v1alpha1::PhaseTimes reported_;  // the times that the reports so far covered
 };
 

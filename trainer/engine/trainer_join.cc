@@ -1,6 +1,8 @@
 // The part of Trainer in which a rank joins a round: it meets the others and comes to the state
 // from which they go on.
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -10,6 +12,7 @@
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/round_id.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/comm/link_speeds.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_errors.h"
@@ -21,7 +24,24 @@ namespace muster::trainer {
 using v1alpha1::FromTrainer;
 using v1alpha1::ResumePoint;
 
+namespace {
+
+// Bounds what an order may ask for, so that no rank waits for ever.
+constexpr double kMostHoldSeconds = 60;
+
+void NoteLinks(const std::vector<LinkSpeed>& links, v1alpha1::WorkerJoined& joined) {
+  for (const LinkSpeed& link : links) {
+    v1alpha1::LinkSpeed& noted = *joined.add_links();
+    noted.set_rank(link.rank);
+    noted.set_peer(link.peer);
+    noted.set_bytes_per_second(link.bytes_per_second);
+  }
+}
+
+}  // namespace
+
 void Trainer::OnGo(const v1alpha1::GoRound& go) {
+  if (state_ == State::kJoined && Same(go.round(), round_)) return BeginSteps();
   if (state_ != State::kHolding || !Same(go.round(), round_)) return;
   FromTrainer message;
   v1alpha1::WorkerJoined& joined = *message.mutable_joined();
@@ -43,14 +63,46 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   *joined.mutable_version() = *parts_.state.applied();
   joined.set_trajectory(trajectory_);
   NoteRestored(go.resume(), joined);
+  NoteLinks(links_, joined);
   parts_.outbox.Send(message);
   reporter_.Resume(parts_.state.applied()->step());
   reporter_.BeginRound(round_);
-  state_ = State::kStepping;
   checkpoints_.Expect(Writer());
-  parts_.timer.Switch(Phase::kOther);
   MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
+  has_news_ =
+      go.resume().source() == ResumePoint::LIVE || go.resume().source() == ResumePoint::MEMORY;
+  const double hold = go.link_test().hold_seconds();
+  if (!(hold > 0)) return BeginSteps();
+  state_ = State::kJoined;
+  start_by_ = parts_.clock.Monotonic() + absl::Seconds(std::min(hold, kMostHoldSeconds));
+}
+
+void Trainer::BeginSteps() {
+  state_ = State::kStepping;
+  parts_.timer.Switch(Phase::kOther);
+}
+
+bool Trainer::AwaitStart() {
+  const auto message = parts_.inbox.TakeWithin(start_by_ - parts_.clock.Monotonic());
+  if (message) {
+    Obey(*message);
+    return exit_code_ == 0;
+  }
+  if (parts_.inbox.interrupt()) return false;  // the agent is gone
+  MUSTER_LOG(WARN, "no second order to go: the steps begin", {"round", round_.round()});
+  BeginSteps();
+  return true;
+}
+
+absl::Status Trainer::TestLinks(const v1alpha1::GoRound& go) {
+  links_.clear();
+  if (!go.has_link_test()) return absl::OkStatus();
+  const auto& ranks = go.link_test().ranks();
+  MUSTER_ASSIGN_OR_RETURN(links_,
+                          MeasureLinks({ranks.begin(), ranks.end()}, parts_.state.options().device,
+                                       mesh_->world(), parts_.clock));
+  return absl::OkStatus();
 }
 
 // A directory that could never be claimed is bad input and ends training on this rank.
@@ -80,6 +132,7 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   Communicator& world = mesh_->world();
   MUSTER_FAILPOINT("trainer.during_join");
   MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, world));
+  MUSTER_RETURN_IF_ERROR(TestLinks(go));
   MUSTER_RETURN_IF_ERROR(CheckShared(go.resume()));
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
                           parts_.state.commit().Go(round_, rank_, go.resume()));

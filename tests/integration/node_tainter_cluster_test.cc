@@ -1,0 +1,82 @@
+// The taint of a broken node on a real API server.
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "base/testing/manual_clock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "operator/nodes/node_tainter.h"
+#include "operator/nodes/node_wish.h"
+#include "operator/nodes/unhealthy_taint.h"
+#include "tests/testenv/test_cluster.h"
+
+namespace muster::control {
+namespace {
+
+// Generous, because a server on a busy machine is slow.
+const kube::CallOptions kLongTimeout = {.timeout = absl::Minutes(3)};
+
+class NodeTainterClusterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto cluster = tests::TestCluster::Create("taints");
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = *std::move(cluster);
+    name_ = cluster_->Unique("gpu");
+    Json node = kube::NewObject(kube::kNodes, {"", name_});
+    node["spec"]["taints"] = {{{"key", "nvidia.com/gpu"}, {"effect", "NoSchedule"}}};
+    const auto made = cluster_->api().Create(kube::kNodes, node, kLongTimeout);
+    ASSERT_TRUE(made.ok()) << made.status();
+    tainter_ = std::make_unique<NodeTainter>(cluster_->api(), clock_, nodes_);
+  }
+  void TearDown() override {
+    if (cluster_ == nullptr) return;
+    cluster_->api().Delete(kube::kNodes, {"", name_}, {}, kLongTimeout).IgnoreError();
+  }
+  Json Node() const { return *cluster_->api().Get(kube::kNodes, {"", name_}, kLongTimeout); }
+  // Writes the condition, and lets the tainter see it `later`.
+  int See(const std::string& status, absl::Duration later) {
+    Json node = Node();
+    node["status"]["conditions"] = {
+        {{"type", kGpuHealthyCondition}, {"status", status}, {"reason", "FatalXid"}}};
+    const auto stored = cluster_->api().UpdateStatus(kube::kNodes, node, kLongTimeout);
+    EXPECT_TRUE(stored.ok()) << stored.status();
+    clock_.Advance(later);
+    nodes_.Upsert(Node(), ++version_);
+    return tainter_->RunOnce();
+  }
+  bool Has(const std::string& key) const {
+    const Json node = Node();
+    if (!node["spec"].contains("taints")) return false;
+    for (const Json& taint : node["spec"]["taints"]) {
+      if (kube::StringAt(taint, {"key"}) == key) return true;
+    }
+    return false;
+  }
+
+  std::unique_ptr<tests::TestCluster> cluster_;
+  std::string name_;
+  ManualClock clock_;
+  NodeCache nodes_{ParseNodeRecord};
+  uint64_t version_ = 0;
+  std::unique_ptr<NodeTainter> tainter_;
+};
+
+TEST_F(NodeTainterClusterTest, ABrokenNodeIsTaintedUntilItHasBeenGoodForAWhile) {
+  EXPECT_EQ(See("False", absl::ZeroDuration()), 1);
+  EXPECT_TRUE(Has(kUnhealthyTaint));
+  EXPECT_TRUE(Has("nvidia.com/gpu"));
+  EXPECT_EQ(ParseHealthPast(kube::AnnotationOf(Node(), kHealthAnnotation)).faults, 1);
+  EXPECT_EQ(See("True", NodeTainter::kRetry), 1);
+  EXPECT_TRUE(Has(kUnhealthyTaint));
+  EXPECT_EQ(See("True", WaitAfterFaults(1)), 1);
+  EXPECT_FALSE(Has(kUnhealthyTaint));
+  EXPECT_TRUE(Has("nvidia.com/gpu"));
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -164,6 +164,10 @@ class Fleet {
   void SetNoticeOfLoss(absl::Duration length) { notice_of_loss_ = length; }
   // Jobs save after every so many steps; 20 by default.
   void SetSaveEvery(int64_t steps) { save_every_ = steps; }
+  // Storage takes nothing for so long: saves that are under way fail, and others are held back.
+  void LoseStorage(absl::Duration length) { storage_away_until_ = now() + length; }
+  // Ends all cuts, and the loss of storage.
+  void Mend();
   int64_t saves_done() const { return saves_done_; }
   // `hook` runs before and after the operator process at that number sends an order to an agent:
   // "Prepare", "Go", "Stop" or "Save". It may kill the process, which then sends nothing more.
@@ -220,6 +224,7 @@ class Fleet {
   void Join(const Round& members);
   bool RefuseRuined(const Round& members);
   void Step(const Round& members);
+  bool IsGivenUp(const Round& members) const;
   void RunCommand(const Round& members, bool stop);
   void SaveCommand(const Round& members, SimCommand& command);
   void KeepCopies(const Round& members, const v1alpha1::Version& version);
@@ -264,6 +269,7 @@ class Fleet {
   absl::Duration save_time_ = absl::ZeroDuration();
   int64_t save_every_ = 20;
   int64_t saves_done_ = 0;
+  absl::Time storage_away_until_ = absl::InfinitePast();
   int64_t steps_done_ = 0;
   int64_t tokens_per_report_ = 0;
   // Streams that agents have left and whose end the operator process has not noticed yet.

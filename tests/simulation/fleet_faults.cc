@@ -45,6 +45,12 @@ void Fleet::CutNode(const std::string& node, absl::Duration length) {
   }
 }
 
+void Fleet::Mend() {
+  cut_nodes_.clear();
+  for (auto& [uid, worker] : workers_) worker.cut_until = absl::InfinitePast();
+  storage_away_until_ = absl::InfinitePast();
+}
+
 void Fleet::LoseNode(const std::string& node) {
   lost_nodes_.insert(node);
   for (auto& [uid, worker] : workers_) {

@@ -155,8 +155,9 @@ bool Fleet::IsSaved(const std::string& job, const v1alpha1::Version& version) co
   return newest.step() == version.step() && newest.attempt() == version.attempt();
 }
 
-// Begins a save, unless one is under way.
+// Begins a save, unless one is under way or storage takes none.
 void Fleet::Save(const Round& members, const v1alpha1::Version& version) {
+  if (now() < storage_away_until_) return;
   const SimWorker& first = *members.front();
   const std::string& pod = first.agent->pod_uid;
   for (SimWorker* worker : members) worker->save_wanted = false;
@@ -181,7 +182,16 @@ void Fleet::EndSaves() {
     if (worker == workers_.end() || worker->second.agent == nullptr) return true;
     const SimAgent& agent = *worker->second.agent;
     if (!agent.ranks.front().alive || agent.phase != SimAgent::Phase::kRunning) return true;
+    if (now() < storage_away_until_) {
+      v1alpha1::CheckpointReport& report = worker->second.saved.emplace_back(save.report);
+      report.set_phase(v1alpha1::CheckpointReport::FAILED);
+      report.set_error("no space left on device");
+      return true;
+    }
     if (now() < save.ready_at) return false;
+    // Ranks of a newer round may have looked for checkpoints already: this one is of a history that
+    // was left.
+    if (prepared_[save.job_uid] > agent.round.round) return true;
     v1alpha1::CheckpointRef ref;
     ref.set_directory(save.report.directory());
     *ref.mutable_version() = save.report.version();
@@ -237,6 +247,16 @@ void Fleet::CountTime(SimWorker& first) {
   first.times.set_communication(first.times.communication() + 0.2 * seconds);
 }
 
+// A round that no operator can reach goes on beside the one that takes its place, until its pods
+// end. What it saves is told apart by the attempt.
+bool Fleet::IsGivenUp(const Round& members) const {
+  return std::none_of(members.begin(), members.end(), [this](const SimWorker* worker) {
+    const auto pod = pods_.find({"default", worker->pod});
+    const bool stays = pod != pods_.end() && !pod->second.terminating;
+    return stays && worker->cut_until <= now();
+  });
+}
+
 void Fleet::Step(const Round& members) {
   SimWorker& first = *members.front();
   const std::string& job = first.job_uid;
@@ -258,7 +278,7 @@ void Fleet::Step(const Round& members) {
       for (SimRank& rank : worker->agent->ranks) *rank.position.mutable_applied() = at;
     }
     ++steps_done_;
-    promises_.Stepped(job, first.agent->round.round, at.step());
+    if (!IsGivenUp(members)) promises_.Stepped(job, first.agent->round.round, at.step());
     KeepCopies(members, at);
     CountTime(first);
   }

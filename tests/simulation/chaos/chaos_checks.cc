@@ -25,9 +25,18 @@ constexpr absl::Duration kSettles = absl::Minutes(6);
 // A status may be out of date for as long as a leader takes to hear of all agents, and an event.
 constexpr absl::Duration kSettled = absl::Seconds(15);
 constexpr absl::Duration kQuiet = absl::Seconds(20);
+// The seconds in which workers that a job was just given come, or are given up.
+constexpr int kGrows = 60;
 constexpr double kLedgerError = 0.001;
 // The seconds by which a status may show a change of the workers after it was decided.
 constexpr double kChangeIsSeenLate = 2;
+
+// A job that has run before says so by its state, a new one by its condition.
+bool IsQueued(const v1alpha1::TrainingJobStatus& status) {
+  const v1alpha1::Condition* scheduled = FindCondition(status, ConditionType::kScheduled);
+  return status.state() == Name(JobState::kQueued) ||
+         (scheduled != nullptr && scheduled->reason() == Name(Reason::kQueued));
+}
 
 bool IsLive(const Json& pod) {
   const std::string phase = kube::StringAt(pod, {"status", "phase"});
@@ -122,7 +131,7 @@ std::string ChaosChecks::Unsettled(const Job& job) const {
   const v1alpha1::TrainingJobStatus& status = now.status;
   if (IsTrue(status, ConditionType::kSucceeded)) return "";
   // Its quota may be taken by others.
-  const bool waits = !job.queue.empty() && status.state() == "Queued";
+  const bool waits = !job.queue.empty() && IsQueued(status);
   if (waits && bound_.count(job.name) == 0) return "";
   const std::string state = absl::StrCat(job.name, " is ", status.state(), " with ");
   if (status.state() != "Training") return absl::StrCat(state, status.ShortDebugString());
@@ -180,6 +189,11 @@ void ChaosChecks::CheckQuiet() {
   chaos_.world.ForgetWrites();
   chaos_.Run(kQuiet);
   Look();
+  // One that grows, or makes room for it, may be about to.
+  for (int second = 0; grows && second < kGrows && !Unsettled().empty(); ++second) {
+    chaos_.Run(absl::Seconds(1));
+    Look();
+  }
   if (std::string why = Unsettled(); !why.empty()) Wrong(absl::StrCat("not at rest: ", why));
   const auto after = rounds();
   const bool ended = std::any_of(chaos_.jobs.begin(), chaos_.jobs.end(), [&](const Job& job) {

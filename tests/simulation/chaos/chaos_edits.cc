@@ -62,6 +62,7 @@ void ChaosWorld::Calm() {
     host.held = {false, false, false};
     host.frozen = false;
   }
+  world.fleet->Mend();
   // A cloud adds machines while pods wait.
   for (int i = 0; i < 4; ++i) AddNode(false, 8);
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kShards = 4;
 // Each kind is drawn about three times in ten seeds, and does not always find something to strike.
-constexpr int kSeedsPerStrike = 15;
+constexpr int kSeedsPerStrike = 20;
 
 using Counts = std::map<std::string, int>;
 

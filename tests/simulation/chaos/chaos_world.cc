@@ -33,6 +33,7 @@ ChaosWorld::ChaosWorld(uint64_t seed_in) : seed(seed_in), world(OptionsOf(seed_i
       [this](auto& host, const kube::ApiCall& call) { return AtCall(host, call, true); },
       [this](auto& host, const kube::ApiCall& call) { return AtCall(host, call, false); });
   world.fleet->SetTokensPerReport(Number(1, 4) * 1000);
+  world.fleet->SetSaveTime(absl::Milliseconds(Number(0, 2000)));
   // A few clusters are large, and most of their nodes stand idle.
   const int fixed = seed % 50 == 0 ? Number(1000, 3000) : Number(2, 5);
   for (int i = 0; i < fixed; ++i) AddNode(false, Number(1, 4));

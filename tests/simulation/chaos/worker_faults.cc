@@ -134,6 +134,11 @@ bool Suspended(ChaosWorld& chaos) {
   return true;
 }
 
+bool StorageFull(ChaosWorld& chaos) {
+  chaos.world.fleet->LoseStorage(chaos.Seconds(2, 30));
+  return true;
+}
+
 bool Deleted(ChaosWorld& chaos) {
   const Job* job = chaos.AnyJob();
   if (job == nullptr || chaos.jobs.size() < 2) return false;
@@ -173,6 +178,7 @@ const std::vector<FaultKind>& WorkerFaults() {
       {"agent cut off", AgentCutOff},
       {"pod evicted", PodEvicted},
       {"checkpoint unreadable", CheckpointUnreadable},
+      {"storage full", StorageFull},
       {"job scaled", Scaled},
       {"job edited", Edited},
       {"job suspended", Suspended},

@@ -247,7 +247,8 @@ void AddJobState(Catalog& all) {
   set(MetricId::kJobWorkers, {"muster_job_workers",
                               MetricType::Gauge,
                               {"training_job", "state"},
-                              "Workers that the job should have: desired; that it has: ready."});
+                              "Workers that the job should have: desired; that it has: ready; and, "
+                              "if it wants any, that could take over at once: spare."});
   set(MetricId::kJobAlertFiring,
       {"muster_job_alert_firing",
        MetricType::Gauge,

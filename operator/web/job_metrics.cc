@@ -78,6 +78,7 @@ void JobFamilies::AddStatus(const TrainingJob& job) {
   failures_.Add(status.failures().ignored(), {label, "false"});
   workers_.Add(status.workers().desired(), {label, "desired"});
   workers_.Add(status.workers().ready(), {label, "ready"});
+  if (job.spec.workers().spares() > 0) workers_.Add(status.workers().spares(), {label, "spare"});
   if (job.spec.trainer().train().has_steps()) {
     steps_.Add(static_cast<double>(job.spec.trainer().train().steps()), {label});
   }

@@ -44,11 +44,11 @@ void AddTrainingJob(PageWorld& world, const std::string& name) {
   Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
   job["metadata"]["uid"] = name;
   job["spec"] = {{"queue", "research"},
-                 {"workers", {{"count", 2}}},
+                 {"workers", {{"count", 2}, {"spares", 3}}},
                  {"trainer", {{"train", {{"steps", 10}}}}},
                  {"alerts", {{{"name", "spike"}, {"kind", "LossSpike"}}}}};
   job["status"] = Json::parse(R"({
-    "state": "Training", "round": 3, "workers": {"desired": 2, "ready": 1},
+    "state": "Training", "round": 3, "workers": {"desired": 2, "ready": 1, "spares": 0},
     "failures": {"count": 4, "ignored": 5}, "placement": {"score": 0.5},
     "ledger": {"productive": 80, "unreported": 3},
     "cost": {"currency": "USD", "spent": 12.5, "lost": 0.5, "savedBySpot": 7, "energyKwh": 2,
@@ -162,6 +162,7 @@ TEST(MetricsTest, FiguresOfAJobAreOnThePage) {
   EXPECT_THAT(text, HasSubstr(line("failures_total", ",counted=\"false\"", "5")));
   EXPECT_THAT(text, HasSubstr(line("workers", ",state=\"desired\"", "2")));
   EXPECT_THAT(text, HasSubstr(line("workers", ",state=\"ready\"", "1")));
+  EXPECT_THAT(text, HasSubstr(line("workers", ",state=\"spare\"", "0"))) << "it wants some";
 }
 
 TEST(MetricsTest, JobsThatWaitTakeNoSeriesFromOneThatTrains) {

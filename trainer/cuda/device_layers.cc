@@ -9,6 +9,7 @@
 #include "trainer/cuda/kernels/activation.h"
 #include "trainer/cuda/kernels/column_sums.h"
 #include "trainer/cuda/kernels/cross_entropy.h"
+#include "trainer/cuda/kernels/fp8.h"
 #include "trainer/cuda/kernels/norm.h"
 #include "trainer/cuda/kernels/pack_heads.h"
 #include "trainer/cuda/kernels/rope.h"
@@ -47,6 +48,13 @@ const void* ConstDataOf(const at::Tensor& tensor) {
 // Returns heads whose elements lie beside each other.
 at::Tensor WithHeadsTogether(const at::Tensor& heads) {
   return heads.stride(-1) == 1 ? heads : heads.contiguous();
+}
+
+// Returns a contiguous matrix at an address at which runs of its elements can be read at once.
+at::Tensor WithRunsAligned(const at::Tensor& matrix) {
+  const auto address = reinterpret_cast<uintptr_t>(matrix.const_data_ptr());
+  const uint64_t run = LayerKernels::kFp8Run * static_cast<uint64_t>(matrix.element_size());
+  return address % run == 0 ? matrix : matrix.clone();
 }
 
 float* FloatsOf(const at::Tensor& tensor) {
@@ -165,6 +173,31 @@ class OnDevice final : public LayerKernels {
                                  current_(rows.device())),
                 "the gradient of a bias");
     return sums;
+  }
+
+  Fp8Matrix ToFp8(const at::Tensor& input, c10::ScalarType type, bool columns) const override {
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor matrix = WithRunsAligned(input.contiguous());
+    const int64_t rows = matrix.size(0), width = matrix.size(1);
+    const auto bytes = matrix.options().dtype(type).requires_grad(false);
+    Fp8Matrix out{
+        .rows = at::empty({rows, width}, bytes), .columns = {}, .unscale = Floats(matrix, {})};
+    if (columns) out.columns = at::empty({width, rows}, bytes);
+    const at::Tensor workspace = Floats(matrix, {kFp8Workspace});
+    const Fp8Conversion conversion{
+        .rows = rows,
+        .width = width,
+        .element = ElementOf(matrix),
+        .matrix = matrix.const_data_ptr(),
+        .type = type == at::kFloat8_e4m3fn ? Fp8Type::kE4m3 : Fp8Type::kE5m2,
+        .largest_number = LargestOfFp8(type),
+        .least_magnitude = kLeastFp8Magnitude,
+        .by_row = static_cast<uint8_t*>(out.rows.mutable_data_ptr()),
+        .by_column = static_cast<uint8_t*>(DataOf(out.columns)),
+        .unscale = FloatsOf(out.unscale),
+        .workspace = static_cast<uint32_t*>(workspace.mutable_data_ptr())};
+    CheckLaunch(LaunchFp8Conversion(conversion, current_(matrix.device())), "conversion to FP8");
+    return out;
   }
 
   at::Tensor Gelu(const at::Tensor& input) const override {

@@ -20,6 +20,7 @@
 #include "ATen/ops/tensor.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
+#include "trainer/kernels/fp8_matrix.h"
 #include "trainer/model/layers/rope.h"
 
 namespace muster::trainer::cuda {
@@ -108,6 +109,20 @@ TEST_P(DeviceLayersTest, ColumnsAreAddedInFp32) {
   const at::Tensor sums = OnEmulation().ColumnSums(matrix);
   EXPECT_EQ(sums.scalar_type(), at::kFloat);
   ExpectNear(sums, matrix.to(at::kDouble).sum(0), 1e-4, "sums");
+}
+
+TEST_P(DeviceLayersTest, Fp8HasTheBitsOfLibTorchsOperators) {
+  for (const auto type : {at::kFloat8_e4m3fn, at::kFloat8_e5m2}) {
+    const at::Tensor matrix = at::randn({68, 2 * 32}).to(GetParam());
+    for (const at::Tensor& input :
+         {matrix, matrix.t(), matrix.flatten().narrow(0, 2, 64).view({4, 16})}) {
+      const Fp8Matrix right = ToFp8(input, type, /*columns=*/true);
+      const Fp8Matrix got = OnEmulation().ToFp8(input, type, /*columns=*/true);
+      EXPECT_TRUE(got.rows.view(at::kByte).equal(right.rows.view(at::kByte)));
+      EXPECT_TRUE(got.columns.view(at::kByte).equal(right.columns.view(at::kByte)));
+      EXPECT_TRUE(got.unscale.equal(right.unscale));
+    }
+  }
 }
 
 TEST_P(DeviceLayersTest, HeadsArePutTogetherWhereverTheyLie) {

@@ -3,6 +3,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
+#include "trainer/kernels/fp8_matrix.h"
 
 namespace muster::trainer {
 
@@ -50,6 +51,10 @@ class LayerKernels {
 
   // Returns the sums of the columns of `matrix` [rows, width], FP32 [width]: a bias's gradient.
   virtual at::Tensor ColumnSums(const at::Tensor& matrix) const = 0;
+
+  // As ToFp8 of fp8_matrix.h, with the same bits. Both dimensions are multiples of kFp8Run.
+  static constexpr int64_t kFp8Run = 4;
+  virtual Fp8Matrix ToFp8(const at::Tensor& matrix, c10::ScalarType type, bool columns) const = 0;
 
   // GELU in its tanh form (Hendrycks and Gimpel, 2016).
   virtual at::Tensor Gelu(const at::Tensor& x) const = 0;

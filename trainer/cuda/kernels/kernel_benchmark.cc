@@ -22,6 +22,7 @@
 #include "trainer/cuda/kernels/device_timer.h"
 #include "trainer/cuda/kernels/digest.h"
 #include "trainer/cuda/kernels/fill.h"
+#include "trainer/cuda/kernels/fp8.h"
 #include "trainer/cuda/kernels/norm.h"
 #include "trainer/cuda/kernels/pack_heads.h"
 #include "trainer/cuda/kernels/rope.h"
@@ -129,6 +130,8 @@ class Benchmark {
     Row("the same, width of GPT-2", 16,
         [&] { return LaunchNormBackward(NormGradient(kNarrow), nullptr); });
     Row("gradient of a bias BF16", 2, [&] { return LaunchColumnSums(Columns(), nullptr); });
+    // The matrix is read for its largest magnitude, and again.
+    Row("BF16 to FP8 by row and column", 6, [&] { return LaunchFp8Conversion(ToFp8(), nullptr); });
     Row("heads put together BF16", 4, [&] { return LaunchPackHeads(Heads(), nullptr); });
     Row("cross-entropy FP32", 8, [&] {
       return LaunchCrossEntropy({.rows = rows_,
@@ -193,6 +196,20 @@ class Benchmark {
             .matrix = at(0),
             .sums = sums_.data(),
             .workspace = workspace_.data()};
+  }
+  Fp8Conversion ToFp8() const {
+    auto* const bytes = reinterpret_cast<uint8_t*>(at(1));
+    return {.rows = rows_ * kFp8Run,
+            .width = kWidth / kFp8Run,
+            .element = kBf16,
+            .matrix = at(0),
+            .type = Fp8Type::kE4m3,
+            .largest_number = 448,
+            .least_magnitude = 1e-30f,
+            .by_row = bytes,
+            .by_column = bytes + count_,
+            .unscale = sums_.data(),
+            .workspace = reinterpret_cast<uint32_t*>(workspace_.data())};
   }
   PackHeads Heads() const {
     const int64_t heads = 8, positions = count_ / 3 / (heads * kHead);

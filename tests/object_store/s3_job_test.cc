@@ -123,7 +123,7 @@ class TrainerLogs {
   std::set<int64_t> SkippedSaves() {
     std::set<int64_t> steps;
     for (const absl::string_view line : absl::StrSplit(Read(), '\n')) {
-      if (!absl::StrContains(line, "; the storage fails since ")) continue;
+      if (!absl::StrContains(line, "; the storage has been failing for ")) continue;
       const std::vector<std::string> parts =
           absl::StrSplit(line, "a checkpoint is skipped; training goes on step=");
       const std::vector<std::string> words = absl::StrSplit(parts.back(), ' ');

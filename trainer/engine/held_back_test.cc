@@ -154,9 +154,10 @@ TEST_F(HeldBackTest, ASaveThatTroubleHoldsUpIsReportedOnce) {
   EXPECT_EQ(reports[0].phase(), CheckpointReport::FAILED);
   EXPECT_EQ(reports[0].version().step(), 10);
   EXPECT_EQ(reports[0].history(), kHistory);
-  EXPECT_EQ(reports[0].error(),
-            "the checkpoint of step 5 is still being written, for 0; the storage fails since "
-            "1m10s: connection refused");
+  EXPECT_EQ(
+      reports[0].error(),
+      "the checkpoint of step 5 is still being written, for 0; the storage has been failing for "
+      "1m10s: connection refused");
 }
 
 }  // namespace

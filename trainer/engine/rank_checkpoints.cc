@@ -50,8 +50,8 @@ std::string WhyHeldBack(int64_t earlier, const std::optional<SaveUnderway>& unde
   std::string why =
       absl::StrCat(which, " is still being written, for ", SecondsText(underway->lasts));
   if (underway->trouble) {
-    absl::StrAppend(&why, "; the storage fails since ", SecondsText(underway->trouble->lasts), ": ",
-                    underway->trouble->error);
+    absl::StrAppend(&why, "; the storage has been failing for ",
+                    SecondsText(underway->trouble->lasts), ": ", underway->trouble->error);
   }
   return why;
 }

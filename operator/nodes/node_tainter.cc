@@ -99,11 +99,12 @@ int NodeTainter::RunOnce() {
     }
     if (looked_at == kNodesPerRun) continue;
     ++looked_at;
-    again[node->name] = now + kRetry;
     const absl::StatusOr<bool> written = Write(node->name);
     writes += written.ok() && *written;
-    // Another writer of the node was faster, or the node is gone: nothing to tell.
     const absl::Status& status = written.status();
+    // If another writer of the node was faster, the next run reads what it wrote.
+    again[node->name] = absl::IsAborted(status) ? now : now + kRetry;
+    // Neither this nor a node that is gone is worth a word.
     if (status.ok() || absl::IsAborted(status) || absl::IsNotFound(status)) continue;
     MUSTER_LOG_LIMITED(WARN, node->name, "node not tainted", {"node", node->name},
                        {"error", status});

@@ -6,9 +6,12 @@
 #include "base/json.h"
 #include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/api_call.h"
+#include "operator/kube/api_error.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/faulty_api.h"
 #include "operator/nodes/node_wish.h"
 #include "operator/nodes/unhealthy_taint.h"
 
@@ -70,6 +73,18 @@ TEST_F(NodeTainterTest, ABrokenNodeIsTaintedBesideItsOtherTaintsAndReturnsAfterA
   EXPECT_EQ(Run(WaitAfterFaults(1)), 1);
   EXPECT_EQ(Taints(), "nvidia.com/gpu= ");
   EXPECT_EQ(Run(), 0);
+}
+
+TEST_F(NodeTainterTest, ANodeThatAnotherWriterWasFasterAtIsTaintedByTheNextRun) {
+  kube::FaultyApi contended(*api_, {});
+  NodeTainter tainter(contended, clock_, nodes_);
+  Report("False", "FatalXid");
+  nodes_.Upsert(Node(), ++version_);
+  contended.FailNext(kube::Verb::kUpdate,
+                     kube::ApiError(kube::Reason::kConflict, "the object has been modified"));
+  EXPECT_EQ(tainter.RunOnce(), 0);
+  EXPECT_EQ(tainter.RunOnce(), 1);
+  EXPECT_EQ(Taints(), "nvidia.com/gpu= muster.dev/unhealthy=FatalXid ");
 }
 
 TEST_F(NodeTainterTest, ANewLeaderRemembersTheFaultsOfTheLast) {

@@ -43,7 +43,7 @@ void ExpectProduct(const at::Tensor& got, const at::Tensor& a, const at::Tensor&
                            all.mul(1e-5 + 2 * std::ldexp(1.0, -places));
   EXPECT_TRUE(error.le(bound).all().item<bool>());
   const double relative = (error.norm() / exact.norm()).item<double>();
-  EXPECT_LT(relative, 0.06);
+  EXPECT_LT(relative, 0.1);
   EXPECT_GT(relative, 0.01) << "the numbers were not FP8";
 }
 

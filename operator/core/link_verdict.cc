@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "operator/core/shared_levels.h"
+
 namespace muster::control {
 namespace {
 
@@ -19,15 +21,10 @@ struct Seen {
   double speed = 0;
 };
 
-// Returns the number of levels, counted from the broadest, down to the narrowest domain that both
-// share, and one more on the same node.
+// Workers on one node are nearer to each other than any that share a domain.
 Level LevelOf(const TestedWorker& a, const TestedWorker& b) {
-  const size_t levels = std::min(a.domains.size(), b.domains.size());
-  if (!a.node.empty() && a.node == b.node) return levels + 1;
-  for (size_t level = levels; level > 0; --level) {
-    if (!a.domains[level - 1].empty() && a.domains[level - 1] == b.domains[level - 1]) return level;
-  }
-  return 0;
+  if (!a.node.empty() && a.node == b.node) return std::min(a.domains.size(), b.domains.size()) + 1;
+  return SharedLevels(a.domains, b.domains);
 }
 
 // The upper median, so that a slow half does not hide itself.

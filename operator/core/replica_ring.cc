@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "operator/core/shared_levels.h"
+
 namespace muster::control {
 namespace {
 
@@ -14,12 +16,6 @@ size_t LevelsOf(const std::vector<ReplicaPlace>& places) {
   size_t levels = 0;
   for (const ReplicaPlace& place : places) levels = std::max(levels, place.domains.size());
   return levels;
-}
-
-// Two nodes without a domain of a level share none.
-bool ShareDomain(const ReplicaPlace& a, const ReplicaPlace& b, size_t level) {
-  return level < a.domains.size() && level < b.domains.size() && !a.domains[level].empty() &&
-         a.domains[level] == b.domains[level];
 }
 
 bool ShareNode(const ReplicaPlace& a, const ReplicaPlace& b) {
@@ -33,7 +29,7 @@ std::vector<int> SharedBy(const std::vector<ReplicaPlace>& places, size_t shift,
     const ReplicaPlace& keeper = places[(i + shift) % places.size()];
     shared[0] += ShareNode(places[i], keeper);
     for (size_t level = 0; level < levels; ++level) {
-      shared[levels - level] += ShareDomain(places[i], keeper, level);
+      shared[levels - level] += ShareDomain(places[i].domains, keeper.domains, level);
     }
   }
   return shared;
@@ -54,7 +50,8 @@ std::set<size_t> Shifts(const std::vector<ReplicaPlace>& places, size_t levels) 
   };
   add_longest_run(ShareNode);
   for (size_t level = 0; level < levels; ++level) {
-    add_longest_run([&](const auto& a, const auto& b) { return ShareDomain(a, b, level); });
+    add_longest_run(
+        [&](const auto& a, const auto& b) { return ShareDomain(a.domains, b.domains, level); });
   }
   return shifts;
 }

@@ -5,18 +5,10 @@
 #include <map>
 #include <optional>
 
+#include "operator/core/shared_levels.h"
+
 namespace muster::control {
 namespace {
-
-// Returns the number of levels, counted from the broadest, down to the narrowest domain that both
-// share; 0: they share none.
-size_t SharedLevels(const SeatCandidate& a, const SeatCandidate& b) {
-  size_t shared = 0;
-  for (size_t level = 0; level < std::min(a.domains.size(), b.domains.size()); ++level) {
-    if (!a.domains[level].empty() && a.domains[level] == b.domains[level]) shared = level + 1;
-  }
-  return shared;
-}
 
 // A seat of the last round, with its worker of the next one once it has any.
 struct Place {
@@ -35,7 +27,7 @@ void Fill(std::vector<Place>& places, Free& free, int room) {
       if (room == 0 || free.empty()) return;
       if (place.seat) continue;
       const auto nearest = std::find_if(free.begin(), free.end(), [&](const auto& candidate) {
-        return SharedLevels(*place.before, *candidate.second) == level;
+        return SharedLevels(place.before->domains, candidate.second->domains) == level;
       });
       if (nearest == free.end()) continue;
       place.seat = Seat{nearest->first, place.before->index};

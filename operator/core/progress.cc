@@ -108,7 +108,8 @@ std::optional<absl::Duration> TimeLeft(const Draft& draft) {
   const int64_t steps = StepsOfRun(draft);
   if (steps <= 0) return std::nullopt;
   const auto newest = NewestCommitted(draft.view);
-  const int64_t step = std::max(draft.view.status.progress().step(), newest ? newest->step : 0);
+  // A job that went back is behind the step that its status last showed.
+  const int64_t step = newest ? newest->step : draft.view.status.progress().step();
   return TimeOf(draft, std::max<int64_t>(0, steps - step));
 }
 

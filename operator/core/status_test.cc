@@ -41,6 +41,18 @@ TEST(ProgressTest, IsWrittenOnceAnInterval) {
   EXPECT_EQ(world.Decide().status.progress().step(), 20);
 }
 
+TEST(ProgressTest, TheTimeLeftOfAJobThatWentBackCountsFromTheStepItWentBackTo) {
+  TestWorld world(1);
+  world.MakeActive();
+  world.view.spec.mutable_trainer()->mutable_train()->set_steps(1000);
+  world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(1);
+  world.view.spec.mutable_trainer()->mutable_train()->set_sequence(1);
+  world.view.progress.tokens_per_second = 1;
+  world.view.status.mutable_progress()->set_step(900);
+  SetStep(world, 600);
+  EXPECT_EQ(world.Decide().status.progress().eta(), "6m40s");
+}
+
 TEST(ProgressTest, ACommandStatesItsNumberOfStepsItself) {
   TestWorld world(1);
   world.view.spec.clear_trainer();

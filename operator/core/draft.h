@@ -71,6 +71,20 @@ class Draft {
 // Returns the member's own worker, or null if another incarnation has taken its place.
 const Worker* WorkerOf(const Draft& draft, const v1alpha1::Member& member);
 
+// Plans the order to every member of the round in memory whose agent is attached. Returns their
+// number.
+template <typename What>
+int SendToMembers(Draft& draft, const What& what) {
+  int sent = 0;
+  for (const v1alpha1::Member& member : draft.plan.memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr || !worker->agent->attached) continue;
+    draft.Send(*worker, what);
+    ++sent;
+  }
+  return sent;
+}
+
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_CORE_DRAFT_H_

@@ -58,6 +58,14 @@ std::string TrajectoryOf(const std::string& membership) {
   return dot == std::string::npos ? "" : membership.substr(dot + 1);
 }
 
+const v1alpha1::Member* MemberOfRank(const std::vector<v1alpha1::Member>& members, int rank) {
+  const auto found =
+      std::find_if(members.begin(), members.end(), [rank](const v1alpha1::Member& member) {
+        return member.first_rank() <= rank && rank < member.first_rank() + member.ranks();
+      });
+  return found == members.end() ? nullptr : &*found;
+}
+
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members) {
   std::set<int> indices;
   for (const v1alpha1::Member& member : members) indices.insert(member.worker().index());

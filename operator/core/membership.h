@@ -24,6 +24,9 @@ std::string TrajectoryOf(const std::string& membership);
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);
 
+// Returns the member that has the rank; null if none has.
+const v1alpha1::Member* MemberOfRank(const std::vector<v1alpha1::Member>& members, int rank);
+
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);
 
 }  // namespace muster::control

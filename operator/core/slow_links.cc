@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "operator/core/conditions.h"
 #include "operator/core/link_verdict.h"
+#include "operator/core/membership.h"
 #include "operator/core/move.h"
 
 namespace muster::control {
@@ -48,15 +48,6 @@ struct Tested {
   std::vector<TestedLink> links;
 };
 
-// Returns the place of the member that has the rank; nullopt if none has.
-std::optional<size_t> PlaceOf(const RoundMemory& memory, int rank) {
-  for (size_t place = 0; place < memory.members.size(); ++place) {
-    const Member& member = memory.members[place];
-    if (member.first_rank() <= rank && rank < member.first_rank() + member.ranks()) return place;
-  }
-  return std::nullopt;
-}
-
 // Returns the measured links; nullopt while a member has not joined.
 std::optional<Tested> Collect(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
@@ -71,9 +62,13 @@ std::optional<Tested> Collect(const Draft& draft) {
   }
   for (const Member& member : memory.members) {
     for (const LinkReport& link : WorkerOf(draft, member)->agent->joined->links) {
-      const auto from = PlaceOf(memory, link.rank);
-      const auto to = PlaceOf(memory, link.peer);
-      if (from && to) tested.links.push_back({*from, *to, link.bytes_per_second});
+      const Member* from = MemberOfRank(memory.members, link.rank);
+      const Member* to = MemberOfRank(memory.members, link.peer);
+      if (from == nullptr || to == nullptr) continue;
+      const auto place = [&](const Member* end) {
+        return static_cast<size_t>(end - memory.members.data());
+      };
+      tested.links.push_back({place(from), place(to), link.bytes_per_second});
     }
   }
   return tested;
@@ -173,11 +168,7 @@ void FindSlowLinks(Draft& draft) {
 void EndLinkTest(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.go == nullptr || !(memory.go->link_test().hold_seconds() > 0)) return;
-  for (const Member& member : memory.members) {
-    const Worker* worker = WorkerOf(draft, member);
-    if (worker == nullptr || worker->agent == nullptr || !worker->agent->attached) continue;
-    draft.Send(*worker, GoOrder{memory.go});
-  }
+  SendToMembers(draft, GoOrder{memory.go});
 }
 
 }  // namespace muster::control

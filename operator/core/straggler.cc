@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "operator/core/membership.h"
 #include "operator/core/move.h"
 #include "operator/core/spec_values.h"
 
@@ -21,14 +22,6 @@ bool HaveEqualShares(const v1alpha1::TrainingJobSpec& spec, int ranks) {
   const v1alpha1::TrainSpec& train = spec.trainer().train();
   if (train.micro_batch() < 1 || ranks < 2) return false;
   return train.global_batch() / train.micro_batch() % ranks == 0;
-}
-
-const v1alpha1::Member* MemberOfRank(const RoundMemory& memory, int rank) {
-  const auto found = std::find_if(
-      memory.members.begin(), memory.members.end(), [rank](const v1alpha1::Member& member) {
-        return member.first_rank() <= rank && rank < member.first_rank() + member.ranks();
-      });
-  return found == memory.members.end() ? nullptr : &*found;
 }
 
 bool SomebodyLeaves(const Draft& draft) {
@@ -53,7 +46,7 @@ void FindStraggler(Draft& draft) {
   }
   const v1alpha1::Member& last = memory.members.back();
   if (!HaveEqualShares(draft.spec(), last.first_rank() + last.ranks())) return;
-  const v1alpha1::Member* member = MemberOfRank(memory, slowest->rank);
+  const v1alpha1::Member* member = MemberOfRank(memory.members, slowest->rank);
   if (member == nullptr || SomebodyLeaves(draft)) return;
   const Worker* worker = WorkerOf(draft, *member);
   if (worker == nullptr || worker->pod == nullptr || worker->pod->node.empty()) return;

@@ -21,21 +21,15 @@ bool IsTainted(const NodeRecord& node) {
 }
 
 bool IsBroken(const NodeRecord& node) {
-  return std::any_of(node.conditions.begin(), node.conditions.end(),
-                     [](const ConditionView& condition) {
-                       return condition.type == kGpuHealthyCondition && condition.status == "False";
-                     });
+  const ConditionView* health = FindHealth(node);
+  return health != nullptr && health->status == "False";
 }
 
 // The status and the reason of the condition; empty if the node has none.
 std::pair<std::string, std::string> HealthOfNode(const Json& node) {
-  const Json* conditions = kube::Find(node, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return {};
-  for (const Json& condition : *conditions) {
-    if (kube::StringAt(condition, {"type"}) != kGpuHealthyCondition) continue;
-    return {kube::StringAt(condition, {"status"}), kube::StringAt(condition, {"reason"})};
-  }
-  return {};
+  const Json* health = FindHealth(node);
+  if (health == nullptr) return {};
+  return {kube::StringAt(*health, {"status"}), kube::StringAt(*health, {"reason"})};
 }
 
 // Returns the node's taints without ours, and whether ours was there.

@@ -120,6 +120,8 @@ std::optional<ConditionWish> HealthByReport(const NodeReport& report) {
   return ConditionWish{"False", reason, absl::StrJoin(faults, "; ").substr(0, kMaxMessage)};
 }
 
+}  // namespace
+
 const Json* FindHealth(const Json& node) {
   const Json* conditions = kube::Find(node, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) return nullptr;
@@ -129,7 +131,12 @@ const Json* FindHealth(const Json& node) {
   return nullptr;
 }
 
-}  // namespace
+const ConditionView* FindHealth(const NodeRecord& node) {
+  for (const ConditionView& condition : node.conditions) {
+    if (condition.type == kGpuHealthyCondition) return &condition;
+  }
+  return nullptr;
+}
 
 std::string LabelValueOf(const std::string& text) {
   std::string value;

@@ -7,6 +7,8 @@
 
 #include "absl/time/time.h"
 #include "base/json.h"
+#include "operator/core/view.h"
+#include "operator/objects/object_records.h"
 #include "proto/muster/v1alpha1/node_report.pb.h"
 
 namespace muster::control {
@@ -50,6 +52,10 @@ NodeWish WishOf(const v1alpha1::NodeReport& report);
 // The wish when the agent of a node has said nothing for `silence`: a notice is taken back, other
 // labels and the annotation stay.
 NodeWish WishOfSilence(absl::Duration silence);
+
+// Return the condition kGpuHealthyCondition of a node; null if it has none.
+const Json* FindHealth(const Json& node);
+const ConditionView* FindHealth(const NodeRecord& node);
 
 // Returns the condition that a node should have that has it now or not.
 std::optional<ConditionWish> HealthOf(const NodeWish& wish, bool has_condition);

@@ -11,13 +11,6 @@
 namespace muster::control {
 namespace {
 
-const ConditionView* FindHealth(const NodeRecord& node) {
-  for (const ConditionView& condition : node.conditions) {
-    if (condition.type == kGpuHealthyCondition) return &condition;
-  }
-  return nullptr;
-}
-
 // Returns true if the cached node shows the wish, as far as the cache knows nodes.
 bool Shows(const NodeRecord& node, const NodeWish& wish) {
   for (const auto& [key, value] : wish.labels) {

@@ -235,11 +235,7 @@ Broken ManagedBy(const TrainingJobSpec& spec) {
 }
 
 Broken SlicesDivideCount(const TrainingJobSpec& spec) {
-  const TopologySpec& topology = spec.topology();
-  if (topology.slices_size() == 0 || topology.slices(0).workers() < 1) return {};
-  const int32_t workers = topology.slices(0).workers();
-  return Unless(spec.workers().count() % workers == 0,
-                absl::StrCat("here ", spec.workers().count(), " and ", workers));
+  return SlicesDivide(spec.topology(), spec.workers().count());
 }
 
 Broken LinkTestOfTheTrainer(const TrainingJobSpec& spec) {

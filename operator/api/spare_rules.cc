@@ -18,12 +18,14 @@ constexpr int64_t kMostPods = 5000;
 
 }  // namespace
 
-std::optional<std::string> SlicesDivideSpares(const TrainingJobSpec& spec) {
-  const TopologySpec& topology = spec.topology();
+std::optional<std::string> SlicesDivide(const TopologySpec& topology, int32_t workers) {
   if (topology.slices_size() == 0 || topology.slices(0).workers() < 1) return {};
-  const int32_t workers = topology.slices(0).workers();
-  return Unless(spec.workers().spares() % workers == 0,
-                absl::StrCat("here ", spec.workers().spares(), " and ", workers));
+  const int32_t slice = topology.slices(0).workers();
+  return Unless(workers % slice == 0, absl::StrCat("here ", workers, " and ", slice));
+}
+
+std::optional<std::string> SlicesDivideSpares(const TrainingJobSpec& spec) {
+  return SlicesDivide(spec.topology(), spec.workers().spares());
 }
 
 std::optional<std::string> SparesWithoutGrowth(const TrainingJobSpec& spec) {

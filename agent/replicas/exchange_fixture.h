@@ -76,6 +76,18 @@ struct Agent {
   std::unique_ptr<ReplicaExchange> exchange;
 };
 
+// Worker 1, whose copies are streamed to worker 2.
+struct StreamingPair {
+  StreamingPair() {
+    owner.Serve(1);
+    owner.exchange->SetPeer(peer);
+  }
+
+  Agent owner{1, 1};
+  Agent keeper{2, 1};
+  v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+};
+
 inline std::vector<std::string> Names(const std::string& folder) {
   std::vector<std::string> names;
   const auto entries = FileSystem().List(folder);

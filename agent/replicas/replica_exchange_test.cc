@@ -38,11 +38,8 @@ TEST(ReplicaExchangeTest, ALostWorkersSuccessorGetsItsCopiesFromItsKeeper) {
 }
 
 TEST(ReplicaExchangeTest, EachCopyThatIsCompletedIsStreamed) {
-  Agent owner(1, 1);
-  Agent keeper(2, 1);
-  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
-  owner.Serve(1);
-  owner.exchange->SetPeer(peer);
+  StreamingPair pair;
+  auto& [owner, keeper, peer] = pair;
   for (const int64_t step : {10, 20, 30}) {
     WriteCopy(FileSystem(), owner.Rank(), step, absl::StrCat("step ", step));
     const std::string replica =
@@ -56,11 +53,8 @@ TEST(ReplicaExchangeTest, EachCopyThatIsCompletedIsStreamed) {
 }
 
 TEST(ReplicaExchangeTest, ARankIsToldWhenItsCopyIsWholeAtThePeerAndAgainOnRequest) {
-  Agent owner(1, 1);
-  Agent keeper(2, 1);
-  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
-  owner.Serve(1);
-  owner.exchange->SetPeer(peer);
+  StreamingPair pair;
+  auto& [owner, keeper, peer] = pair;
   EXPECT_TRUE(owner.Await<ReplicaReported>().report.streams());
   const std::string copy = WriteCopy(FileSystem(), owner.Rank(), 10, std::string(1 << 20, 'a'));
   const v1alpha1::ReplicaReport report = owner.Await<ReplicaReported>().report;
@@ -77,11 +71,8 @@ TEST(ReplicaExchangeTest, ARankIsToldWhenItsCopyIsWholeAtThePeerAndAgainOnReques
 
 // As when the ranks have gone back to a copy that the peer has dropped since.
 TEST(ReplicaExchangeTest, TheNewestCopyThatThePeerHasNotIsSentWhenItIsNamedAgain) {
-  Agent owner(1, 1);
-  Agent keeper(2, 1);
-  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
-  owner.Serve(1);
-  owner.exchange->SetPeer(peer);
+  StreamingPair pair;
+  auto& [owner, keeper, peer] = pair;
   for (const int64_t step : {10, 20, 30}) {
     WriteCopy(FileSystem(), owner.Rank(), step, "state");
     while (true) {
@@ -102,11 +93,8 @@ TEST(ReplicaExchangeTest, TheNewestCopyThatThePeerHasNotIsSentWhenItIsNamedAgain
 
 // A peer that has no room for a copy will never have it: the rank is not to wait for it.
 TEST(ReplicaExchangeTest, ARankIsToldThatItsPeerTakesNoCopies) {
-  Agent owner(1, 1);
-  Agent keeper(2, 1);
-  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
-  owner.Serve(1);
-  owner.exchange->SetPeer(peer);
+  StreamingPair pair;
+  auto& [owner, keeper, peer] = pair;
   EXPECT_TRUE(owner.Await<ReplicaReported>().report.streams());
   ASSERT_TRUE(keeper.exchange->Serve(10).ok());
   WriteCopy(FileSystem(), owner.Rank(), 10, "too large for ten bytes");

@@ -20,6 +20,13 @@ namespace {
 // After a stream that failed, the next one begins no earlier than this.
 constexpr absl::Duration kRetry = absl::Seconds(1);
 
+v1alpha1::Version VersionOf(const CheckpointListing& listing) {
+  v1alpha1::Version version;
+  version.set_step(listing.step);
+  version.set_attempt(listing.attempt);
+  return version;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ReplicaSender>> ReplicaSender::Start(Options options, Files& files,
@@ -116,24 +123,16 @@ void ReplicaSender::TakePeer() {
       channel_ = nullptr;
       retry_at_ = absl::InfinitePast();
     }
+    if (!std::exchange(look_again_, false)) return;
   }
-  if (!TakeLook()) return;
   for (int rank = 0; rank < options_.ranks; ++rank) {
     auto copy = watch_.Newest(rank);
     if (copy && !IsAtPeer(*copy)) pending_[rank] = *std::move(copy);
   }
 }
 
-bool ReplicaSender::TakeLook() {
-  MutexLock lock(mu_);
-  return std::exchange(look_again_, false);
-}
-
 bool ReplicaSender::IsAtPeer(const CompletedCopy& copy) {
-  const CheckpointListing listing = InspectCheckpoint(files_, copy.path);
-  v1alpha1::Version version;
-  version.set_step(listing.step);
-  version.set_attempt(listing.attempt);
+  const v1alpha1::Version version = VersionOf(InspectCheckpoint(files_, copy.path));
   MutexLock lock(mu_);
   return standing_.Has(copy.local_rank, version);
 }
@@ -199,11 +198,7 @@ absl::Status ReplicaSender::Send(const CompletedCopy& copy) {
     MutexLock lock(mu_);
     context_ = nullptr;
   }
-  if (!sent.ok()) return sent;
-  v1alpha1::Version version;
-  version.set_step(listing.step);
-  version.set_attempt(listing.attempt);
-  NoteKept(copy, version);
+  if (sent.ok()) NoteKept(copy, VersionOf(listing));
   return sent;
 }
 

@@ -63,8 +63,6 @@ class ReplicaSender {
   void Wait(absl::Time deadline);
   void TakeCopies();
   void TakePeer();
-  // Returns whether the newest copies may not be at the peer, once for each call of SetPeer().
-  bool TakeLook();
   bool IsAtPeer(const CompletedCopy& copy);
   // Returns true if an open stream is to end.
   bool Interrupted();

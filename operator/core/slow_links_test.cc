@@ -97,6 +97,17 @@ Plan Replace(TestWorld& world, int index, const std::string& node) {
   return {};
 }
 
+// Stalls the round, and waits for the next one to be prepared.
+void Stall(TestWorld& world) {
+  StallReport stall;
+  stall.round = world.memory.id;
+  world.view.agents[0].stalls.push_back(stall);
+  for (int i = 0; i < 5 && world.memory.phase != RoundPhase::kPreparing; ++i) {
+    world.Decide();
+    world.Advance(absl::Seconds(2));
+  }
+}
+
 TEST(SlowLinksTest, TheFirstRoundIsTestedAndASlowWorkerIsNamedWithItsNodeAndSpeeds) {
   TestWorld world = World(4, 2, "Report");
   world.Decide();
@@ -182,13 +193,7 @@ TEST(SlowLinksTest, MembersThatWereTestedTogetherAreNotTestedAgain) {
   world.Decide();
   Ready(world);
   Join(world, -1);
-  StallReport stall;
-  stall.round = world.memory.id;
-  world.view.agents[0].stalls.push_back(stall);
-  for (int i = 0; i < 5 && world.memory.phase != RoundPhase::kPreparing; ++i) {
-    world.Decide();
-    world.Advance(absl::Seconds(2));
-  }
+  Stall(world);
   EXPECT_FALSE(IsTested(Ready(world)));
 }
 
@@ -213,13 +218,7 @@ TEST(SlowLinksTest, ANewLeaderDoesNotTestARoundThatItAdopts) {
   world.Decide();
   ASSERT_EQ(world.Condition(ConditionType::kRunning), "True/RoundAdopted");
   world.Decide();
-  StallReport stall;
-  stall.round = world.memory.id;
-  world.view.agents[0].stalls.push_back(stall);
-  for (int i = 0; i < 5 && world.memory.phase != RoundPhase::kPreparing; ++i) {
-    world.Decide();
-    world.Advance(absl::Seconds(2));
-  }
+  Stall(world);
   EXPECT_FALSE(IsTested(Ready(world)));
 }
 

@@ -24,20 +24,9 @@ MUSTER_DEVICE uint32_t MagnitudeBits(float value) {
   return bits & 0x7fffffffu;
 }
 
-MUSTER_DEVICE uint32_t Larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-// Every thread of the block gets the largest value.
-MUSTER_DEVICE uint32_t BlockLargest(const Thread& thread, uint32_t value,
-                                    uint32_t (&scratch)[kBlock / kWarp]) {
-  for (int mask = kWarp / 2; mask > 0; mask /= 2) {
-    value = Larger(value, thread.ShuffleXor(value, mask));
-  }
-  if (thread.index() % kWarp == 0) scratch[thread.index() / kWarp] = value;
-  thread.Sync();
-  uint32_t largest = scratch[0];
-  for (int warp = 1; warp < kBlock / kWarp; ++warp) largest = Larger(largest, scratch[warp]);
-  return largest;
-}
+struct Larger {
+  MUSTER_DEVICE uint32_t operator()(uint32_t a, uint32_t b) const { return a > b ? a : b; }
+};
 
 // Each block leaves the largest magnitude of its part of the matrix.
 template <typename T>
@@ -59,9 +48,9 @@ struct FindLargest {
          i += stride) {
       float v[kFp8Run];
       Load(values + i, v);
-      for (int k = 0; k < kFp8Run; ++k) largest = Larger(largest, MagnitudeBits(v[k]));
+      for (int k = 0; k < kFp8Run; ++k) largest = Larger()(largest, MagnitudeBits(v[k]));
     }
-    largest = BlockLargest(thread, largest, shared.scratch);
+    largest = BlockReduce<kThreads>(thread, largest, shared.scratch, Larger());
     if (thread.index() == 0) parts[thread.block()] = largest;
   }
 };
@@ -102,9 +91,9 @@ struct ConvertTile {
   MUSTER_DEVICE float ScaleOf(const Thread& thread, Shared& shared) const {
     uint32_t bits = 0;
     for (int64_t i = thread.index(); i < parts; i += kThreads) {
-      bits = Larger(bits, conversion.workspace[i]);
+      bits = Larger()(bits, conversion.workspace[i]);
     }
-    bits = BlockLargest(thread, bits, shared.scratch);
+    bits = BlockReduce<kThreads>(thread, bits, shared.scratch, Larger());
     float magnitude;
     memcpy(&magnitude, &bits, sizeof(magnitude));
     if (magnitude < conversion.least_magnitude) magnitude = conversion.least_magnitude;

@@ -72,23 +72,43 @@ LaunchResult Launch(const Kernel& kernel, int64_t blocks, Stream) {
 
 #endif
 
-// Adds the values of a warp's threads; every thread gets the sum.
-template <typename T>
-MUSTER_DEVICE T WarpSum(const Thread& thread, T value) {
-  for (int mask = kWarp / 2; mask > 0; mask /= 2) value += thread.ShuffleXor(value, mask);
+struct Plus {
+  template <typename T>
+  MUSTER_DEVICE T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+// Puts the values of a warp's threads together two by two; every thread gets the result.
+template <typename T, typename Join>
+MUSTER_DEVICE T WarpReduce(const Thread& thread, T value, const Join& join) {
+  for (int mask = kWarp / 2; mask > 0; mask /= 2) {
+    value = join(value, thread.ShuffleXor(value, mask));
+  }
   return value;
 }
 
-// Adds the values of a block's threads, in an order that depends on kThreads alone; every thread
-// gets the sum. `scratch` may be used again after the next Sync().
-template <int kThreads, typename T>
-MUSTER_DEVICE T BlockSum(const Thread& thread, T value, T (&scratch)[kThreads / kWarp]) {
-  value = WarpSum(thread, value);
+template <typename T>
+MUSTER_DEVICE T WarpSum(const Thread& thread, T value) {
+  return WarpReduce(thread, value, Plus());
+}
+
+// Puts the values of a block's threads together two by two, in an order that depends on kThreads
+// alone; every thread gets the result. `scratch` may be used again after the next Sync().
+template <int kThreads, typename T, typename Join>
+MUSTER_DEVICE T BlockReduce(const Thread& thread, T value, T (&scratch)[kThreads / kWarp],
+                            const Join& join) {
+  value = WarpReduce(thread, value, join);
   if (thread.index() % kWarp == 0) scratch[thread.index() / kWarp] = value;
   thread.Sync();
-  T sum = scratch[0];
-  for (int warp = 1; warp < kThreads / kWarp; ++warp) sum += scratch[warp];
-  return sum;
+  T all = scratch[0];
+  for (int warp = 1; warp < kThreads / kWarp; ++warp) all = join(all, scratch[warp]);
+  return all;
+}
+
+template <int kThreads, typename T>
+MUSTER_DEVICE T BlockSum(const Thread& thread, T value, T (&scratch)[kThreads / kWarp]) {
+  return BlockReduce<kThreads>(thread, value, scratch, Plus());
 }
 
 }  // namespace muster::trainer::cuda

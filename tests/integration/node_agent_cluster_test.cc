@@ -17,13 +17,10 @@
 #include "operator/nodes/authority_config.h"
 #include "operator/nodes/node_agent_directory.h"
 #include "operator/nodes/node_writer.h"
-#include "tests/testenv/test_cluster.h"
+#include "tests/integration/cluster_node.h"
 
 namespace muster::control {
 namespace {
-
-// Generous, because a server on a busy machine is slow.
-const kube::CallOptions kLongTimeout = {.timeout = absl::Minutes(3)};
 
 class SilentStream final : public AgentStream {
  public:
@@ -31,37 +28,21 @@ class SilentStream final : public AgentStream {
   void Close(const absl::Status&) override {}
 };
 
-class NodeAgentClusterTest : public testing::Test {
+class NodeAgentClusterTest : public ClusterNodeTest {
  protected:
-  void SetUp() override {
-    auto cluster = tests::TestCluster::Create("nodes");
-    ASSERT_TRUE(cluster.ok()) << cluster.status();
-    cluster_ = *std::move(cluster);
-    name_ = cluster_->Unique("gpu");
-    const auto made = cluster_->api().Create(
-        kube::kNodes, kube::NewObject(kube::kNodes, {"", name_}), kLongTimeout);
-    ASSERT_TRUE(made.ok()) << made.status();
-  }
-  void TearDown() override {
-    if (cluster_ == nullptr) return;
-    cluster_->api().Delete(kube::kNodes, {"", name_}, {}, kLongTimeout).IgnoreError();
-  }
-  Json Node() const { return *cluster_->api().Get(kube::kNodes, {"", name_}, kLongTimeout); }
-
-  std::unique_ptr<tests::TestCluster> cluster_;
-  std::string name_;
+  NodeAgentClusterTest() : ClusterNodeTest("nodes") {}
 };
 
 TEST_F(NodeAgentClusterTest, TheTokenOfAPodNamesItsNode) {
   kube::Api& api = cluster_->api();
   const std::string& ns = cluster_->name_space();
   const Json account = kube::NewObject(kube::kServiceAccounts, {ns, "muster-node-agent"});
-  ASSERT_TRUE(api.Create(kube::kServiceAccounts, account, kLongTimeout).ok());
+  ASSERT_TRUE(api.Create(kube::kServiceAccounts, account, LongTimeout()).ok());
   Json pod = kube::NewObject(kube::kPods, {ns, "agent"});
   pod["spec"] = {{"serviceAccountName", "muster-node-agent"},
                  {"nodeName", name_},
                  {"containers", {{{"name", "agent"}, {"image", "none"}}}}};
-  const absl::StatusOr<Json> stored = api.Create(kube::kPods, pod, kLongTimeout);
+  const absl::StatusOr<Json> stored = api.Create(kube::kPods, pod, LongTimeout());
   ASSERT_TRUE(stored.ok()) << stored.status();
   const Json request = {{"apiVersion", "authentication.k8s.io/v1"},
                         {"kind", "TokenRequest"},
@@ -74,7 +55,7 @@ TEST_F(NodeAgentClusterTest, TheTokenOfAPodNamesItsNode) {
                             {"name", "agent"},
                             {"uid", kube::UidOf(*stored)}}}}}};
   const absl::StatusOr<Json> issued = api.CreateSubresource(
-      kube::kServiceAccounts, {ns, "muster-node-agent"}, "token", request, kLongTimeout);
+      kube::kServiceAccounts, {ns, "muster-node-agent"}, "token", request, LongTimeout());
   ASSERT_TRUE(issued.ok()) << issued.status();
   const auto reviewed = TokenReviewer(api).Review(kube::StringAt(*issued, {"status", "token"}));
   ASSERT_TRUE(reviewed.ok()) << reviewed.status();
@@ -127,7 +108,7 @@ TEST_F(NodeAgentClusterTest, TheAuthorityIsPublished) {
   ASSERT_TRUE(PublishAuthority(cluster_->api(), ns, "first").ok());
   ASSERT_TRUE(PublishAuthority(cluster_->api(), ns, "second").ok());
   const auto config =
-      cluster_->api().Get(kube::kConfigMaps, {ns, kAuthorityConfigMap}, kLongTimeout);
+      cluster_->api().Get(kube::kConfigMaps, {ns, kAuthorityConfigMap}, LongTimeout());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(kube::StringAt(*config, {"data", "ca.crt"}), "second");
 }

@@ -12,37 +12,26 @@
 #include "operator/nodes/node_tainter.h"
 #include "operator/nodes/node_wish.h"
 #include "operator/nodes/unhealthy_taint.h"
-#include "tests/testenv/test_cluster.h"
+#include "tests/integration/cluster_node.h"
 
 namespace muster::control {
 namespace {
 
-// Generous, because a server on a busy machine is slow.
-const kube::CallOptions kLongTimeout = {.timeout = absl::Minutes(3)};
-
-class NodeTainterClusterTest : public testing::Test {
+class NodeTainterClusterTest : public ClusterNodeTest {
  protected:
+  NodeTainterClusterTest()
+      : ClusterNodeTest("taints",
+                        {{"taints", {{{"key", "nvidia.com/gpu"}, {"effect", "NoSchedule"}}}}}) {}
   void SetUp() override {
-    auto cluster = tests::TestCluster::Create("taints");
-    ASSERT_TRUE(cluster.ok()) << cluster.status();
-    cluster_ = *std::move(cluster);
-    name_ = cluster_->Unique("gpu");
-    Json node = kube::NewObject(kube::kNodes, {"", name_});
-    node["spec"]["taints"] = {{{"key", "nvidia.com/gpu"}, {"effect", "NoSchedule"}}};
-    const auto made = cluster_->api().Create(kube::kNodes, node, kLongTimeout);
-    ASSERT_TRUE(made.ok()) << made.status();
+    ClusterNodeTest::SetUp();
+    if (HasFatalFailure()) return;
     tainter_ = std::make_unique<NodeTainter>(cluster_->api(), clock_, nodes_);
   }
-  void TearDown() override {
-    if (cluster_ == nullptr) return;
-    cluster_->api().Delete(kube::kNodes, {"", name_}, {}, kLongTimeout).IgnoreError();
-  }
-  Json Node() const { return *cluster_->api().Get(kube::kNodes, {"", name_}, kLongTimeout); }
   absl::Status SetCondition(const std::string& status) {
     Json node = Node();
     node["status"]["conditions"] = {
         {{"type", kGpuHealthyCondition}, {"status", status}, {"reason", "FatalXid"}}};
-    return cluster_->api().UpdateStatus(kube::kNodes, node, kLongTimeout).status();
+    return cluster_->api().UpdateStatus(kube::kNodes, node, LongTimeout()).status();
   }
   // Writes the condition, and lets the tainter see it `later`. The control plane writes new nodes
   // too, and may be faster than either.
@@ -65,8 +54,6 @@ class NodeTainterClusterTest : public testing::Test {
     return false;
   }
 
-  std::unique_ptr<tests::TestCluster> cluster_;
-  std::string name_;
   ManualClock clock_;
   NodeCache nodes_{ParseNodeRecord};
   uint64_t version_ = 0;

@@ -117,6 +117,7 @@ int64_t NextAttempt(Positions positions, int64_t at_least) {
     for (const StepDecision& decision : position.decisions()) see(decision.version());
     for (const CheckpointRef& checkpoint : position.checkpoints()) see(checkpoint.version());
     for (const StateCopy& copy : position.copies()) see(copy.version());
+    for (const StateCopy& replica : position.replicas()) see(replica.version());
   }
   return next;
 }

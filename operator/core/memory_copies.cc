@@ -1,6 +1,8 @@
 #include "operator/core/memory_copies.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@ namespace muster::control {
 namespace {
 
 using v1alpha1::RankPosition;
+using v1alpha1::ReplicaSource;
 using v1alpha1::StateCopy;
 using v1alpha1::StateSlice;
 using v1alpha1::Version;
@@ -21,10 +24,18 @@ bool IsWanted(const StateCopy& copy, const CopiesWanted& wanted) {
          copy.version().attempt() >= wanted.least_attempt;
 }
 
-bool IsWhole(Positions positions, const Version& target) {
+std::vector<SliceSpan> SpansOfRanks(Positions positions, const Version& target) {
   std::vector<SliceSpan> spans;
   for (const RankPosition& position : positions) {
     if (const auto slice = SliceOf(position, target)) spans.push_back(SpanOf(*slice));
+  }
+  return spans;
+}
+
+bool IsWhole(Positions positions, const Version& target) {
+  std::vector<SliceSpan> spans = SpansOfRanks(positions, target);
+  for (const ReplicaSource& replica : ReplicasNeeded(positions, target)) {
+    spans.push_back(SpanOf(replica.slice()));
   }
   return !FirstGap(std::move(spans));
 }
@@ -50,6 +61,31 @@ std::optional<StateSlice> SliceOf(const RankPosition& position, const Version& t
     if (VersionOrder(copy.version()) == VersionOrder(target)) return copy.slice();
   }
   return std::nullopt;
+}
+
+std::vector<ReplicaSource> ReplicasNeeded(Positions positions, const Version& target) {
+  if (!FirstGap(SpansOfRanks(positions, target))) return {};
+  std::set<std::pair<int, int>> had;
+  const auto is_new = [&had](const StateSlice& slice) {
+    return had.emplace(slice.shard(), std::max(1, slice.shards())).second;
+  };
+  for (const RankPosition& position : positions) {
+    if (const auto slice = SliceOf(position, target)) is_new(*slice);
+  }
+  std::vector<ReplicaSource> needed;
+  for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
+    const RankPosition& position = positions[rank];
+    for (const auto* stored : {&position.copies(), &position.replicas()}) {
+      for (const StateCopy& copy : *stored) {
+        if (VersionOrder(copy.version()) != VersionOrder(target) || !is_new(copy.slice())) continue;
+        ReplicaSource& source = needed.emplace_back();
+        source.set_rank(rank);
+        *source.mutable_slice() = copy.slice();
+        source.set_bytes(copy.bytes());
+      }
+    }
+  }
+  return needed;
 }
 
 }  // namespace muster::control

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/checkpoint/checkpoint_history.h"
 #include "operator/core/live_versions.h"
 #include "operator/core/memory_copies.h"
@@ -87,7 +89,22 @@ ResumeDecision Live(Positions positions, const Version& target, const StepDecisi
   return decision;
 }
 
-// Loads the copies of `target`, which cover it. `live` says why no live state serves.
+// Returns the clause that says what is read from replicas, if anything is.
+std::string ReplicasClause(const ResumePoint& point) {
+  if (point.replicas().empty()) return "";
+  int64_t bytes = 0;
+  std::set<int> ranks;
+  for (const v1alpha1::ReplicaSource& replica : point.replicas()) {
+    bytes += replica.bytes();
+    ranks.insert(replica.rank());
+  }
+  const int slices = point.replicas_size();
+  return absl::StrCat(", with ", slices, slices == 1 ? " slice" : " slices",
+                      " that no rank has from replicas of ", bytes, " bytes at rank ",
+                      absl::StrJoin(ranks, ", "));
+}
+
+// Loads the copies of `target`, which with replicas cover it. `live` says why no live state serves.
 ResumeDecision FromCopies(Positions positions, const Version& target, const Floor& floor,
                           const UnusedLiveState& live) {
   ResumeDecision decision;
@@ -106,6 +123,9 @@ ResumeDecision FromCopies(Positions positions, const Version& target, const Floo
       donor = rank;
     }
   }
+  for (auto& replica : ReplicasNeeded(positions, target)) {
+    *point.add_replicas() = std::move(replica);
+  }
   DropWholeSlices(point);
   point.set_donor(donor);
   const int64_t lost = live.step - target.step();
@@ -114,7 +134,7 @@ ResumeDecision FromCopies(Positions positions, const Version& target, const Floo
       point.receivers().empty() ? ""
                                 : absl::StrCat(", which ", point.receivers_size(), " of ",
                                                positions.size(), " ranks receive from others"),
-      lost > 0 ? absl::StrCat(": ", Steps(lost), " are lost") : "");
+      ReplicasClause(point), lost > 0 ? absl::StrCat(": ", Steps(lost), " are lost") : "");
   return decision;
 }
 

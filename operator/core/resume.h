@@ -29,7 +29,9 @@
 // Copies. Ranks may have copies of older versions of their slice in their workers' memory, which
 // outlive their processes. If no live version is whole, or the newest is older than what the copies
 // of one version cover, every rank that has a copy of that version loads it, and the others
-// receive. Copies count if they are of the floor's history and branch, and at or beyond it.
+// receive. Copies count if they are of the floor's history and branch, and at or beyond it. A slice
+// of that version that no rank has may be in a replica of a lost worker's copy (RankPosition.
+// replicas): a rank of the worker that keeps it reads it, and sends it as if it held it.
 //
 // Histories. A history is one run from initial weights on. Its id is made at every fresh start,
 // kept on every resume, and stored in every checkpoint. Checkpoints without an id, from before
@@ -114,7 +116,8 @@ struct ResumeDecision {
 //  - the result is at or beyond the floor, or gives_up, or holds();
 //  - LIVE is a version that some rank holds, or can reach by applying `relay`; ranks that neither
 //    hold it nor can apply `relay` are exactly `receivers`, in ascending order; with MEMORY they
-//    are those that neither hold the version nor have a copy of it;
+//    are those that neither hold the version nor have a copy of it, and what `slices` of the others
+//    and `replicas` hold covers it;
 //  - donor is the lowest rank that is no receiver.
 // Takes time linear in ranks x checkpoints.
 ResumeDecision DecideResume(absl::Span<const v1alpha1::RankPosition> positions,

@@ -109,5 +109,30 @@ TEST(DecideResumeTest, ASliceThatDiedTakesEveryRankBackToTheCopies) {
   EXPECT_THAT(decision.sentence, HasSubstr("in memory: 2 steps are lost"));
 }
 
+// Three ranks divided the state, and the worker of the middle one is gone. Rank 1 of the new round
+// is on the worker that kept its replicas.
+TEST(DecideResumeTest, ASliceLostWithItsWorkerIsReadFromTheReplicaThatASurvivorKeeps) {
+  RankPosition first = WithCopies(At(V(22, 3)), {V(20, 3), V(15, 3)}, 0, 3);
+  RankPosition second = WithCopies(At(V(22, 3)), {V(20, 3), V(15, 3)}, 2, 3);
+  for (RankPosition* rank : {&first, &second}) rank->set_history("aa");
+  first = Shard(0, 3, std::move(first));
+  second = Shard(2, 3, std::move(second));
+  *second.mutable_replicas() = WithCopies({}, {V(20, 3), V(15, 3)}, 1, 3).copies();
+  for (auto& replica : *second.mutable_replicas()) replica.set_bytes(4096);
+  const ResumeDecision decision = DecideResume({first, second}, FloorAt(10, 3));
+  EXPECT_EQ(decision.reason, ResumeReason::kMemory);
+  EXPECT_EQ(Order(decision.point.version()), Order(V(20, 3)));
+  EXPECT_THAT(Receivers(decision), IsEmpty());
+  EXPECT_THAT(Slices(decision), ElementsAre(std::pair(0, 3), std::pair(2, 3)));
+  ASSERT_EQ(decision.point.replicas_size(), 1);
+  EXPECT_EQ(decision.point.replicas(0).rank(), 1);
+  EXPECT_EQ(decision.point.replicas(0).slice().shard(), 1);
+  EXPECT_EQ(decision.point.replicas(0).slice().shards(), 3);
+  EXPECT_EQ(decision.sentence,
+            "the live state of step 22 (attempt 3) is not whole: no rank holds the part from 1/3 "
+            "to 2/3 of it; loading the copies of step 20 (attempt 3) in memory, with 1 slice that "
+            "no rank has from replicas of 4096 bytes at rank 1: 2 steps are lost");
+}
+
 }  // namespace
 }  // namespace muster::control

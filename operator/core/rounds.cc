@@ -12,6 +12,7 @@
 #include "operator/core/break.h"
 #include "operator/core/elastic.h"
 #include "operator/core/floor.h"
+#include "operator/core/live_versions.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/replicas.h"
@@ -181,39 +182,71 @@ void SendGo(Draft& draft, const Worker& worker) {
   draft.memory().sent_session[worker.index] = worker.agent->session;
 }
 
-void Go(Draft& draft) {
-  RoundMemory& memory = draft.memory();
-  std::vector<v1alpha1::RankPosition> positions;
-  v1alpha1::GoRound go;
+// The answers of a prepared round's ranks.
+struct Answers {
+  std::vector<v1alpha1::RankPosition> positions;  // by rank
+  std::string endpoint;                           // of the first rank
   bool can_test = true;
+};
+
+// A fresh round does not resume from earlier state, even where a rank still has it.
+void ForgetState(v1alpha1::RankPosition& position) {
+  position.clear_applied();
+  position.clear_sealed();
+  position.clear_decisions();
+  position.clear_copies();
+  position.clear_replicas();
+}
+
+// A rank reads its own copy as a replica, too, where its state has come to another slice of the
+// same version (memory_copies.h).
+void ForgetReplicas(v1alpha1::RankPosition& position) {
+  position.clear_replicas();
+  auto& copies = *position.mutable_copies();
+  copies.erase(std::remove_if(copies.begin(), copies.end(),
+                              [&](const v1alpha1::StateCopy& copy) {
+                                return Holds(position, copy.version());
+                              }),
+               copies.end());
+}
+
+Answers AnswersOf(RoundMemory& memory) {
+  Answers answers;
+  bool can_read_replicas = true;
   for (const Member& member : memory.members) {
     std::vector<v1alpha1::RankReady> ranks = memory.ready[member.worker().index()].ranks;
     std::sort(ranks.begin(), ranks.end(),
               [](const auto& a, const auto& b) { return a.local_rank() < b.local_rank(); });
     for (v1alpha1::RankReady& rank : ranks) {
-      if (positions.empty()) go.set_endpoint(rank.endpoint());
-      can_test = can_test && rank.tests_links();
-      v1alpha1::RankPosition& position = *rank.mutable_position();
-      // A fresh round does not resume from earlier state, even where a rank still has it.
-      if (memory.failure.fresh) {
-        position.clear_applied();
-        position.clear_sealed();
-        position.clear_decisions();
-        position.clear_copies();
-      }
-      positions.push_back(std::move(position));
+      if (answers.positions.empty()) answers.endpoint = rank.endpoint();
+      answers.can_test = answers.can_test && rank.tests_links();
+      can_read_replicas = can_read_replicas && rank.reads_replicas();
+      if (memory.failure.fresh) ForgetState(*rank.mutable_position());
+      answers.positions.push_back(std::move(*rank.mutable_position()));
     }
   }
-  const ResumeDecision resume = DecideResume(positions, ResumeOptionsOf(draft));
+  // All ranks plan together who sends what, so that all must know of replicas.
+  if (!can_read_replicas) {
+    for (v1alpha1::RankPosition& position : answers.positions) ForgetReplicas(position);
+  }
+  return answers;
+}
+
+void Go(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  const Answers answers = AnswersOf(memory);
+  const ResumeDecision resume = DecideResume(answers.positions, ResumeOptionsOf(draft));
   if (resume.holds()) return BreakRound(draft, BreakOf(resume));
   RecordFloor(draft, resume);
+  v1alpha1::GoRound go;
+  go.set_endpoint(answers.endpoint);
   *go.mutable_round() = ToProto(memory.id);
   *go.mutable_resume() = resume.point;
   if (memory.spec->has_trainer() && memory.spec->trainer().parallelism().zero() > 0) {
     *go.mutable_mesh() = planner::LayOutRanks(memory.spec->trainer().parallelism(),
-                                              static_cast<int>(positions.size()));
+                                              static_cast<int>(answers.positions.size()));
   }
-  OrderLinkTest(draft, can_test, go);
+  OrderLinkTest(draft, answers.can_test, go);
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);
   if (memory.failure.fresh) memory.failure.restart_job = false;

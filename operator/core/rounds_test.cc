@@ -198,5 +198,69 @@ TEST(RoundsTest, HiddenCheckpointsHoldTheJobInsteadOfStartingOver) {
   EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/CheckpointHidden");
 }
 
+// Adds a copy of a third of step 20.
+void AddThird(int shard, google::protobuf::RepeatedPtrField<v1alpha1::StateCopy>& copies) {
+  v1alpha1::StateCopy& copy = *copies.Add();
+  copy.mutable_version()->set_step(20);
+  copy.mutable_version()->set_attempt(1);
+  copy.set_history("aa");
+  copy.mutable_slice()->set_shard(shard);
+  copy.mutable_slice()->set_shards(3);
+}
+
+// Rank 0 had come to its half when the round before broke, and has the copy of its third.
+TEST(RoundsTest, AnOwnCopyOfAnotherSliceIsReadOnlyIfEveryRankKnowsOfReplicas) {
+  for (const bool all : {true, false}) {
+    TestWorld world(2);
+    world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+    world.view.status.mutable_checkpoint()->set_history("aa");
+    world.AddWorkers();
+    world.Decide();
+    for (AgentView& agent : world.view.agents) {
+      v1alpha1::RankReady rank;
+      rank.set_reads_replicas(all || agent.index == 1);
+      v1alpha1::RankPosition& position = *rank.mutable_position();
+      AddThird(agent.index == 0 ? 1 : 0, *position.mutable_copies());
+      if (agent.index == 0) {
+        *position.mutable_applied() = position.copies(0).version();
+        position.set_history("aa");
+        position.mutable_slice()->set_shard(1);
+        position.mutable_slice()->set_shards(2);
+      }
+      agent.seen = world.memory.id;
+      agent.ready = ReadyReport{world.memory.id, {rank}};
+    }
+    const Plan plan = world.Decide();
+    ASSERT_EQ(OrderTexts(plan), "Go:0 Go:1");
+    const v1alpha1::ResumePoint& resume = std::get<GoOrder>(plan.orders[0].what).go->resume();
+    EXPECT_EQ(resume.replicas_size(), all ? 1 : 0);
+    EXPECT_EQ(resume.source(), all ? v1alpha1::ResumePoint::MEMORY : v1alpha1::ResumePoint::FRESH);
+  }
+}
+
+// A rank that knows nothing of replicas would plan otherwise who sends what.
+TEST(RoundsTest, AReplicaIsReadOnlyIfEveryRankKnowsOfReplicas) {
+  for (const bool all : {true, false}) {
+    TestWorld world(2);
+    world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+    world.view.status.mutable_checkpoint()->set_history("aa");
+    world.AddWorkers();
+    world.Decide();
+    for (AgentView& agent : world.view.agents) {
+      v1alpha1::RankReady rank;
+      rank.set_reads_replicas(all || agent.index == 1);
+      AddThird(agent.index, *rank.mutable_position()->mutable_copies());
+      if (agent.index == 1) AddThird(2, *rank.mutable_position()->mutable_replicas());
+      agent.seen = world.memory.id;
+      agent.ready = ReadyReport{world.memory.id, {rank}};
+    }
+    const Plan plan = world.Decide();
+    ASSERT_EQ(OrderTexts(plan), "Go:0 Go:1");
+    const v1alpha1::ResumePoint& resume = std::get<GoOrder>(plan.orders[0].what).go->resume();
+    EXPECT_EQ(resume.replicas_size(), all ? 1 : 0);
+    EXPECT_EQ(resume.source(), all ? v1alpha1::ResumePoint::MEMORY : v1alpha1::ResumePoint::FRESH);
+  }
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -9,9 +9,16 @@
 
 namespace muster::trainer {
 
-// Returns what each rank of the new round holds of the resume point's version; nullopt: nothing.
-// Pure.
+// A slice as the operator names it.
+Shard ToShard(const v1alpha1::StateSlice& slice);
+
+// Returns what each holder holds of the resume point's version; nullopt: nothing. The first holders
+// are the ranks of the new round; those after them are the replicas that ranks read, in the order
+// of ResumePoint.replicas. Pure.
 std::vector<std::optional<Shard>> HeldShards(const v1alpha1::ResumePoint& resume, int ranks);
+
+// Returns the rank that has what that holder holds.
+int RankOfHolder(const v1alpha1::ResumePoint& resume, int ranks, int holder);
 
 }  // namespace muster::trainer
 

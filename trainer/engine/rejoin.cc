@@ -50,6 +50,7 @@ class UnitTransfer {
   UnitTransfer(const TrainingState& state, int unit, const HeldSlice& next,
                const std::vector<at::Tensor>& next_optimizer)
       : name_(state.units()[static_cast<size_t>(unit)].layout().name),
+        states_(state.optimizer().state_names()),
         had_(state.units()[static_cast<size_t>(unit)].held().chunks),
         has_(next.chunks),
         from_(All(state.units()[static_cast<size_t>(unit)].held().values,
@@ -75,18 +76,40 @@ class UnitTransfer {
       pending_.push_back(world.Recv(Part(tensor, has_, move.chunks), move.from, name_));
     }
   }
+  // Sends what this rank reads from `stored`, whose slice of the unit is `slice`; or takes it, as
+  // no rank can send to itself.
+  absl::Status SendStored(const SliceMove& move, StoredSlice& stored, const TreeNode& slice,
+                          Communicator& world) {
+    for (size_t i = 0; i < into_.size(); ++i) {
+      const at::Tensor piece = at::empty({move.chunks.leaves() * kChunkElements},
+                                         into_[i].options().device(c10::DeviceType::CPU));
+      const absl::Status read =
+          stored.Read(i == 0 ? name_ : absl::StrCat(name_, ".", states_[i - 1]),
+                      slice.leaves() * kChunkElements,
+                      (move.chunks.begin - slice.begin) * kChunkElements, piece);
+      if (!read.ok()) return Break(read, world);
+      if (move.to == world.rank()) {
+        Part(into_[i], has_, move.chunks).copy_(piece);
+      } else {
+        pieces_.push_back(piece.to(into_[i].device()));
+        pending_.push_back(world.Send(pieces_.back(), move.to, name_));
+      }
+    }
+    return absl::OkStatus();
+  }
   absl::Status Finish(Communicator& world) {
     for (const auto& pending : pending_) {
-      const absl::Status status = pending->Wait();
-      if (status.ok()) continue;
-      // The operations behind it may be destroyed only when nothing can still arrive.
-      world.Abort("the transfer of the state broke off");
-      return status;
+      if (const absl::Status status = pending->Wait(); !status.ok()) return Break(status, world);
     }
     return absl::OkStatus();
   }
 
  private:
+  // The operations under way may be destroyed only when nothing can still arrive.
+  static absl::Status Break(const absl::Status& status, Communicator& world) {
+    world.Abort("the transfer of the state broke off");
+    return status;
+  }
   static std::vector<at::Tensor> All(const at::Tensor& values, std::vector<at::Tensor> optimizer) {
     optimizer.insert(optimizer.begin(), values);
     return optimizer;
@@ -97,18 +120,54 @@ class UnitTransfer {
   }
 
   const std::string name_;
+  const std::vector<std::string> states_;
   const TreeNode had_, has_;
   const std::vector<at::Tensor> from_, into_;
+  std::vector<at::Tensor> pieces_;  // read, and being sent
   std::vector<std::unique_ptr<Pending>> pending_;
 };
 
+// One transfer, as this rank takes part in it.
+struct Transfer {
+  const v1alpha1::ResumePoint& resume;
+  const std::vector<std::optional<Shard>> held;  // by holder
+  const StoredSlices& stored;
+  Communicator& world;
+  const TrainingState& state;
+
+  bool had() const { return held[static_cast<size_t>(world.rank())].has_value(); }
+  bool IsStored(int holder) const { return holder >= world.size(); }
+  int RankOf(int holder) const { return RankOfHolder(resume, world.size(), holder); }
+};
+
+// Moves this rank's part of `move` of one unit.
+absl::Status MovePiece(int64_t chunks, const SliceMove& move, const Transfer& transfer,
+                       UnitTransfer& unit) {
+  const int from = transfer.RankOf(move.from);
+  if (from == transfer.world.rank()) {
+    if (!transfer.IsStored(move.from)) {
+      unit.Send(move, transfer.world);
+      return absl::OkStatus();
+    }
+    return unit.SendStored(
+        move, *transfer.stored[static_cast<size_t>(move.from - transfer.world.size())],
+        SliceOf(chunks, *transfer.held[static_cast<size_t>(move.from)]), transfer.world);
+  }
+  if (move.to == transfer.world.rank()) {
+    unit.Receive({.from = from, .to = move.to, .chunks = move.chunks}, transfer.world);
+  }
+  return absl::OkStatus();
+}
+
 // Moves this rank's pieces of one unit by a plan of all ranks. What rests elsewhere is in memory
 // meanwhile, and, as everything that `next`, or a rank that held nothing, gets, is kept afterwards.
-absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, bool had, const Holding* next,
-                      Communicator& world, const TrainingState& state) {
-  const int rank = world.rank();
-  const bool sends = std::any_of(moves.begin(), moves.end(),
-                                 [&](const SliceMove& move) { return move.from == rank; });
+absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, const Holding* next,
+                      const Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  const bool had = transfer.had();
+  const bool sends = std::any_of(moves.begin(), moves.end(), [&](const SliceMove& move) {
+    return transfer.RankOf(move.from) == transfer.world.rank();
+  });
   if (had && next == nullptr && !sends) return absl::OkStatus();
   if (had) MUSTER_RETURN_IF_ERROR(state.rests().Bring(unit));
   const StateRests& into = next == nullptr ? state.rests() : next->rests;
@@ -116,32 +175,49 @@ absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, bool had, c
   {
     const auto u = static_cast<size_t>(unit);
     const Optimizer& optimizer = next == nullptr ? state.optimizer() : *next->optimizer;
-    UnitTransfer transfer(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
-                          optimizer.state(unit));
-    if (had) transfer.Keep();
+    UnitTransfer pieces(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
+                        optimizer.state(unit));
+    if (had) pieces.Keep();
     for (const SliceMove& move : moves) {
-      if (move.from == rank) transfer.Send(move, world);
-      if (move.to == rank) transfer.Receive(move, world);
+      MUSTER_RETURN_IF_ERROR(MovePiece(state.units()[u].layout().chunks(), move, transfer, pieces));
     }
-    MUSTER_RETURN_IF_ERROR(transfer.Finish(world));
+    MUSTER_RETURN_IF_ERROR(pieces.Finish(transfer.world));
   }
   if (had) state.rests().Drop(unit);
   return had && next == nullptr ? absl::OkStatus() : into.Keep(unit);
 }
 
+// Returns an error unless this rank has what the round's order says that it has.
+absl::Status CheckHoldings(const Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  const std::optional<Shard>& had = transfer.held[static_cast<size_t>(transfer.world.rank())];
+  if (had && !(*had == state.shard())) {
+    return absl::InternalError(absl::StrCat("the order to go says that this rank holds shard ",
+                                            had->index, " of ", had->count, ", and it holds ",
+                                            state.shard().index, " of ", state.shard().count));
+  }
+  for (int i = 0; i < transfer.resume.replicas_size(); ++i) {
+    if (transfer.resume.replicas(i).rank() != transfer.world.rank()) continue;
+    const auto at = static_cast<size_t>(i);
+    if (at >= transfer.stored.size() || transfer.stored[at] == nullptr) {
+      return absl::InternalError("the order to go names a replica that this rank did not open");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
-absl::Status MoveSlices(const std::vector<std::optional<Shard>>& held,
-                        const std::vector<Shard>& wanted, const Holding* next, Communicator& world,
-                        const TrainingState& state) {
-  const bool had = held[static_cast<size_t>(world.rank())].has_value();
-  std::vector<int64_t> sent(wanted.size());
+absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next,
+                        const Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  std::vector<int64_t> sent(transfer.held.size());
   for (size_t u = 0; u < state.units().size(); ++u) {
     const std::vector<SliceMove> moves =
-        PlanMoves(state.units()[u].layout().chunks(), held, wanted, sent);
-    const absl::Status moved = MoveUnit(static_cast<int>(u), moves, had, next, world, state);
+        PlanMoves(state.units()[u].layout().chunks(), transfer.held, wanted, sent);
+    const absl::Status moved = MoveUnit(static_cast<int>(u), moves, next, transfer);
     if (moved.ok()) continue;
     state.rests().Discard();
-    world.Abort("the transfer of the state broke off");
+    transfer.world.Abort("the transfer of the state broke off");
     return moved;
   }
   (next == nullptr ? state.rests() : next->rests).Swap();
@@ -155,18 +231,17 @@ Shard ShardOf(const MeshShape& mesh, int rank) {
 }
 
 absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
-                           Communicator& world, TrainingState& state) {
+                           Communicator& world, TrainingState& state, const StoredSlices& stored) {
   const int rank = world.rank();
-  const std::vector<std::optional<Shard>> held = HeldShards(resume, world.size());
+  const Transfer transfer = {.resume = resume,
+                             .held = HeldShards(resume, world.size()),
+                             .stored = stored,
+                             .world = world,
+                             .state = state};
   std::vector<Shard> wanted;
   for (int r = 0; r < world.size(); ++r) wanted.push_back(ShardOf(mesh, r));
   const Shard& mine = wanted[static_cast<size_t>(rank)];
-  const std::optional<Shard>& had = held[static_cast<size_t>(rank)];
-  if (had && !(*had == state.shard())) {
-    return absl::InternalError(absl::StrCat("the order to go says that this rank holds shard ",
-                                            had->index, " of ", had->count, ", and it holds ",
-                                            state.shard().index, " of ", state.shard().count));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckHoldings(transfer));
   for (const int receiver : resume.receivers()) {
     if (rank == resume.donor()) {
       MUSTER_RETURN_IF_ERROR(SendPosition(state, world, receiver));
@@ -174,10 +249,10 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
       MUSTER_RETURN_IF_ERROR(ReceivePosition(resume.version(), resume.donor(), world, state));
     }
   }
-  if (!had) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
-  if (state.Holds(mine)) return MoveSlices(held, wanted, nullptr, world, state);
+  if (!transfer.had()) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
+  if (state.Holds(mine)) return MoveSlices(wanted, nullptr, transfer);
   MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine));
-  MUSTER_RETURN_IF_ERROR(MoveSlices(held, wanted, &next, world, state));
+  MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, &next, transfer));
   state.Adopt(std::move(next));
   return absl::OkStatus();
 }

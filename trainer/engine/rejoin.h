@@ -2,7 +2,11 @@
 #define MUSTER_TRAINER_ENGINE_REJOIN_H_
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
@@ -17,12 +21,26 @@ namespace muster::trainer {
 // Returns the part of the state that a rank holds in rounds of this layout.
 Shard ShardOf(const MeshShape& mesh, int rank);
 
-// Resuming LIVE, every rank comes to hold its shard of the new layout: what it does not have comes
-// from ranks that have it, several of which send at once. A rank keeps what it had until it has all
-// of its new shard, so a transfer that breaks off costs only ranks that held nothing. Called by all
-// ranks; after an error `world` is aborted.
+// A slice of the state that is stored where this rank can read it.
+class StoredSlice {
+ public:
+  virtual ~StoredSlice() = default;
+  // Fills `into`, which is on the host, with elements of the flat tensor of this name, from `begin`
+  // on; the slice has `elements` of it.
+  virtual absl::Status Read(const std::string& name, int64_t elements, int64_t begin,
+                            const at::Tensor& into) = 0;
+};
+// By the place in ResumePoint.replicas; null for those that other ranks read.
+using StoredSlices = std::vector<std::unique_ptr<StoredSlice>>;
+
+// Resuming LIVE or from copies that are loaded, every rank comes to hold its shard of the new
+// layout: what it does not have comes from ranks that have it, or have it in `stored`, several of
+// which send at once. A rank keeps what it had until it has all of its new shard, so a transfer
+// that breaks off costs only ranks that held nothing. Called by all ranks; after an error `world`
+// is aborted.
 absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
-                           Communicator& world, TrainingState& state);
+                           Communicator& world, TrainingState& state,
+                           const StoredSlices& stored = {});
 
 // Gathers the values of all units among the ranks of `group`, which hold one copy of the state
 // together. Repeatable. Values that are divided stay whole until Unit::ReleaseValues().

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ATen/ops/equal.h"
@@ -13,6 +14,7 @@
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/offload/memory_state_files.h"
+#include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 namespace {
@@ -74,11 +76,44 @@ void Enter(const v1alpha1::Version& version, int64_t round, TrainingState& state
   ASSERT_TRUE(state.commit().Restored().ok());
 }
 
+// A slice of `truth`, which holds all, as if it were stored.
+class StoredTruth final : public StoredSlice {
+ public:
+  StoredTruth(const TrainingState& truth, const Shard& shard) : truth_(truth), shard_(shard) {}
+  absl::Status Read(const std::string& name, int64_t elements, int64_t begin,
+                    const at::Tensor& into) override {
+    if (reads_left_ == 0) return absl::DataLossError("the replica is damaged");
+    if (reads_left_ > 0) --reads_left_;
+    for (const NamedTensor& flat : truth_.FlatTensors()) {
+      if (flat.name != name) continue;
+      const TreeNode slice = SliceOf(flat.tensor.numel() / kChunkElements, shard_);
+      EXPECT_EQ(elements, slice.leaves() * kChunkElements) << name;
+      into.copy_(flat.tensor.narrow(0, slice.begin * kChunkElements + begin, into.numel()));
+      return absl::OkStatus();
+    }
+    return absl::NotFoundError(name);
+  }
+  // The read after so many fails.
+  void FailAfter(int reads) { reads_left_ = reads; }
+
+ private:
+  const TrainingState& truth_;
+  const Shard shard_;
+  int reads_left_ = -1;
+};
+
+// A replica that a rank of the new round reads.
+struct Replica {
+  int rank = 0;
+  Shard shard;
+};
+
 class RejoinTest : public testing::Test {
  protected:
   RejoinTest() { truth_.Losses(2); }
 
-  ResumePoint Resume(const std::vector<std::optional<Shard>>& held) {
+  ResumePoint Resume(const std::vector<std::optional<Shard>>& held,
+                     const std::vector<Replica>& replicas = {}) {
     ResumePoint resume;
     resume.set_source(ResumePoint::LIVE);
     *resume.mutable_version() = *truth_.state->applied();
@@ -94,7 +129,23 @@ class RejoinTest : public testing::Test {
       slice.set_shard(shard->index);
       slice.set_shards(shard->count);
     }
+    for (const Replica& replica : replicas) {
+      v1alpha1::ReplicaSource& source = *resume.add_replicas();
+      source.set_rank(replica.rank);
+      source.mutable_slice()->set_shard(replica.shard.index);
+      source.mutable_slice()->set_shards(replica.shard.count);
+    }
     return resume;
+  }
+  // Returns what `rank` reads of the replicas.
+  StoredSlices Stored(const std::vector<Replica>& replicas, int rank) {
+    StoredSlices stored;
+    for (const Replica& replica : replicas) {
+      stored.emplace_back();
+      if (replica.rank != rank) continue;
+      stored.back() = std::make_unique<StoredTruth>(*truth_.state, replica.shard);
+    }
+    return stored;
   }
 
   // Moves ranks that hold `held`, divided as `before`, to the layout `mesh`, divided as `after`;
@@ -106,8 +157,9 @@ class RejoinTest : public testing::Test {
   }
   std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
                                  const MeshShape& mesh, const TrainingOptions& before,
-                                 const TrainingOptions& after) {
-    const ResumePoint resume = Resume(held);
+                                 const TrainingOptions& after,
+                                 const std::vector<Replica>& replicas = {}) {
+    const ResumePoint resume = Resume(held, replicas);
     LocalGroups groups(mesh);
     std::vector<std::unique_ptr<Communicator>> alone;
     for (size_t r = 0; r < held.size(); ++r) {
@@ -123,7 +175,7 @@ class RejoinTest : public testing::Test {
         if (held[rank]) Hold(*held[rank], *truth_.state, *state);
         EXPECT_TRUE(state->Configure(after).ok());
         const RoundGroups of_rank = groups.Of(r);
-        said[rank] = TransferState(resume, mesh, *of_rank.world, *state);
+        said[rank] = TransferState(resume, mesh, *of_rank.world, *state, Stored(replicas, r));
         if (!said[rank].ok()) return;
         Communicator& shard = of_rank.shard == nullptr ? *alone[rank] : *of_rank.shard;
         said[rank] = GatherValues(shard, *state);
@@ -242,6 +294,83 @@ TEST_F(RejoinTest, SurvivorsOfADividedCopyAndAnotherGoOnWithWhatIsLeft) {
        Move({Shard{0, 2}, Shard{2, 4}, std::nullopt, Shard{3, 4}}, {.data = 2, .shard = 2})) {
     EXPECT_TRUE(status.ok()) << status;
   }
+}
+
+// Each of up to four ranks that divided the state is lost in turn, and each survivor, or a rank
+// that held nothing, reads its replica.
+TEST_F(RejoinTest, SurvivorsPutTheStateTogetherWithTheReplicaOfALostSlice) {
+  const TrainingOptions options = Dividing({});
+  for (int before = 2; before <= 4; ++before) {
+    for (int lost = 0; lost < before; ++lost) {
+      for (int keeper = 0; keeper < before; ++keeper) {
+        std::vector<std::optional<Shard>> held;
+        for (int r = 0; r < before; ++r) {
+          if (r != lost) held.emplace_back(Shard{r, before});
+        }
+        if (keeper == before - 1) held.emplace_back(std::nullopt);
+        const int ranks = static_cast<int>(held.size());
+        for (const MeshShape& after : {MeshShape{.shard = ranks}, MeshShape{.data = ranks}}) {
+          for (const absl::Status& status :
+               Move(held, after, options, options, {{keeper, Shard{lost, before}}})) {
+            EXPECT_TRUE(status.ok()) << lost << " of " << before << " lost, kept by " << keeper
+                                     << ", to " << after.shard << ": " << status;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(RejoinTest, ReplicasServeEveryDivisionWhereverStateRests) {
+  const Division all = {.values = true, .gradients = true};
+  for (const TrainingOptions& options :
+       {Dividing({.gradients = true}), Dividing(all),
+        Dividing(all, {.optimizer = true, .weights = true, .directory = "disk"})}) {
+    // Two of five ranks are lost, and the last has been added.
+    for (const absl::Status& status :
+         Move({Shard{4, 5}, Shard{0, 5}, Shard{2, 5}, std::nullopt}, {.data = 2, .shard = 2},
+              options, options, {{2, Shard{1, 5}}, {3, Shard{3, 5}}})) {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+}
+
+TEST_F(RejoinTest, AReplicaThatCannotBeReadBreaksTheMoveOffForAllAndLeavesWhatRanksHeld) {
+  const MeshShape mesh{.shard = 2};
+  const std::vector<Replica> replicas = {{1, Shard{1, 3}}};
+  const ResumePoint resume = Resume({Shard{0, 3}, Shard{2, 3}}, replicas);
+  LocalGroups groups(mesh);
+  std::vector<absl::Status> said(2);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      auto state = MakeTinyState(TinyOptions(), 0.0);
+      Enter(*truth_.state->applied(), 1, *state);
+      const Shard held = {2 * r, 3};
+      Hold(held, *truth_.state, *state);
+      StoredSlices stored(1);
+      if (r == 1) {
+        auto slice = std::make_unique<StoredTruth>(*truth_.state, replicas[0].shard);
+        slice->FailAfter(3);
+        stored[0] = std::move(slice);
+      }
+      said[static_cast<size_t>(r)] =
+          TransferState(resume, mesh, *groups.Of(r).world, *state, stored);
+      EXPECT_EQ(state->shard(), held);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(said[0].ok());
+  EXPECT_EQ(said[1].message(), "the replica is damaged");
+}
+
+TEST_F(RejoinTest, AnOrderToReadAReplicaThatWasNotOpenedIsRefused) {
+  auto state = MakeTinyState(TinyOptions(), 0.0);
+  LocalGroups groups({.data = 1});
+  EXPECT_EQ(TransferState(Resume({Shard{0, 1}}, {{0, Shard{1, 2}}}), {.data = 1},
+                          *groups.Of(0).world, *state)
+                .message(),
+            "the order to go names a replica that this rank did not open");
 }
 
 TEST_F(RejoinTest, AnOrderThatMistakesWhatARankHoldsIsRefused) {

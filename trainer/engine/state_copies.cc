@@ -11,13 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/json.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/commit/version.h"
+#include "trainer/engine/copy_folder.h"
 #include "trainer/engine/tensor_bytes.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/parallel/slices.h"
@@ -98,18 +98,6 @@ RunRecord RecordOf(const TrainingState& state, const v1alpha1::RoundId& round,
   return record;
 }
 
-// Returns the slice that a copy holds; nothing if its record does not say.
-std::optional<Shard> HeldShard(const RunRecord& run) {
-  const Json& layout = run.layout;
-  if (!layout.contains("shard") || !layout.contains("shards")) return std::nullopt;
-  if (!layout["shard"].is_number_integer() || !layout["shards"].is_number_integer()) {
-    return std::nullopt;
-  }
-  const Shard shard{layout["shard"].get<int>(), layout["shards"].get<int>()};
-  if (shard.count < 1 || shard.index < 0 || shard.index >= shard.count) return std::nullopt;
-  return shard;
-}
-
 }  // namespace
 
 StateCopies::StateCopies(Files& files, const Clock& clock, std::string folder, Job job)
@@ -127,24 +115,7 @@ StateCopies::StateCopies(Files& files, const Clock& clock, std::string folder, J
 
 std::vector<v1alpha1::StateCopy> StateCopies::List() {
   Await();
-  std::vector<v1alpha1::StateCopy> copies;
-  const auto listings = ListCheckpoints(files_, folder_);
-  if (!listings.ok()) return copies;
-  for (const CheckpointListing& listing : *listings) {
-    if (!listing.complete || listing.job_uid != job_.uid) continue;
-    const auto reader = CheckpointReader::Open(files_, JoinPath(folder_, listing.directory));
-    if (!reader.ok()) continue;
-    const std::optional<Shard> shard = HeldShard((*reader)->manifest().run);
-    if (!shard) continue;
-    v1alpha1::StateCopy& copy = copies.emplace_back();
-    copy.mutable_version()->set_step(listing.step);
-    copy.mutable_version()->set_attempt(listing.attempt);
-    copy.set_history(listing.history);
-    copy.mutable_slice()->set_shard(shard->index);
-    copy.mutable_slice()->set_shards(shard->count);
-    copy.set_bytes(static_cast<int64_t>(listing.bytes));
-  }
-  return copies;
+  return ListCopies(files_, folder_, job_.uid);
 }
 
 bool StateCopies::Has(const v1alpha1::Version& version) {
@@ -164,6 +135,8 @@ void StateCopies::BeginRound(const TrainingState& state) {
   std::vector<std::string> kept;
   for (const v1alpha1::StateCopy& copy : List()) {
     const v1alpha1::Version& version = copy.version();
+    const bool of_this_slice = Shard{copy.slice().shard(), copy.slice().shards()} == state.shard();
+    if (Same(version, *state.applied()) && !of_this_slice) continue;
     if (copy.history() == state.commit().history() && version.step() <= state.applied()->step() &&
         version.attempt() <= state.applied()->attempt()) {
       kept.push_back(CheckpointName(version.step()));
@@ -220,7 +193,7 @@ absl::StatusOr<int64_t> StateCopies::LoadFrom(const std::string& path,
                                               TrainingState& state) {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(files_, path));
   const RunRecord& run = reader->manifest().run;
-  const std::optional<Shard> shard = HeldShard(run);
+  const std::optional<Shard> shard = ShardOfCopy(run);
   if (run.step != version.step() || run.attempt != version.attempt() || !shard) {
     return absl::NotFoundError(absl::StrCat(path, ": is no copy of ", ToText(version)));
   }

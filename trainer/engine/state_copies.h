@@ -46,8 +46,9 @@ class StateCopies {
   bool Has(const v1alpha1::Version& version);
   // Announces copies of such a state: memory for them is made ready in the background.
   void Expect(const TrainingState& state);
-  // Call when a round has begun with `state`: removes what the round does not build on, and copies
-  // that an earlier process did not complete.
+  // Call when a round has begun with `state`: removes what the round does not build on, copies that
+  // an earlier process did not complete, and a copy of the state's version whose slice is that of
+  // an earlier layout: with those of ranks that are gone it would cover nothing.
   void BeginRound(const TrainingState& state);
   // Returns when the copy that was begun last is complete, or has failed.
   void Await();

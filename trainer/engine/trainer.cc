@@ -106,8 +106,14 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   v1alpha1::RankReady& ready = *message.mutable_ready()->mutable_ready();
   ready.set_local_rank(settings_.local_rank);
   ready.set_tests_links(true);
+  ready.set_reads_replicas(true);
   *ready.mutable_position() = parts_.state.Position();
   checkpoints_.AddTo(*ready.mutable_position());
+  if (parts_.replicas != nullptr) {
+    const auto& folders = prepare.replica_directories();
+    parts_.replicas->SetFolders({folders.begin(), folders.end()});
+    parts_.replicas->AddTo(*ready.mutable_position());
+  }
   if (rank_ == 0) {
     if (auto endpoint = parts_.network.Serve(); endpoint.ok()) {
       ready.set_endpoint(*endpoint);

@@ -19,6 +19,7 @@
 #include "trainer/engine/engine.h"
 #include "trainer/engine/heartbeat.h"
 #include "trainer/engine/initial_weights.h"
+#include "trainer/engine/kept_replicas.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/rank_checkpoints.h"
@@ -64,6 +65,8 @@ class Trainer {
     ValidationData validation = {};
     // If null, the state is not copied in memory.
     StateCopies* copies = nullptr;
+    // If null, no replicas of other ranks' copies are kept here.
+    KeptReplicas* replicas = nullptr;
     // The weights that a run begins with; null: random ones.
     InitialWeights* initial = nullptr;
     // Reads the spec that a round brings; without it every round trains by the first one.
@@ -98,6 +101,7 @@ class Trainer {
   absl::Status BeginCopies(const v1alpha1::ResumePoint& resume);
   void NoteRestored(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined) const;
   absl::Status LoadInitial();
+  absl::Status Transfer(const v1alpha1::ResumePoint& resume);
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);
 

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/copy_pace.h"
+#include "trainer/engine/kept_replicas.h"
 #include "trainer/engine/state_copies.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
@@ -33,19 +34,26 @@ class RankWithCopies {
                  ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk, Files& memory,
                  const std::string& folder)
       : copies_(memory, Clock::Real(), folder, {.name = "default/job", .uid = "uid"}),
-        trainer_(options, settings, rounds, disk, nullptr, &copies_) {}
+        replicas_(memory, "uid", folder),
+        trainer_(options, settings, rounds, disk, nullptr, &copies_, &replicas_) {}
   ThreadTrainer& operator*() { return trainer_; }
   ThreadTrainer* operator->() { return &trainer_; }
 
  private:
   StateCopies copies_;
+  KeptReplicas replicas_;
   ThreadTrainer trainer_;
 };
 
-const StateCopy* FindCopy(const RankPosition& position, int64_t step) {
-  const auto found = std::find_if(position.copies().begin(), position.copies().end(),
+template <typename Copies>
+const StateCopy* FindStep(const Copies& copies, int64_t step) {
+  const auto found = std::find_if(copies.begin(), copies.end(),
                                   [&](const auto& copy) { return copy.version().step() == step; });
-  return found == position.copies().end() ? nullptr : &*found;
+  return found == copies.end() ? nullptr : &*found;
+}
+
+const StateCopy* FindCopy(const RankPosition& position, int64_t step) {
+  return FindStep(position.copies(), step);
 }
 
 // Goes on from the copies of `step`, which some rank has.
@@ -64,6 +72,13 @@ ResumePoint FromCopies(const std::vector<RankPosition>& positions, int64_t step,
     }
     *resume.mutable_version() = copy->version();
     if (resume.donor() < 0) resume.set_donor(r);
+  }
+  for (int r = 0; r < static_cast<int>(positions.size()); ++r) {
+    const StateCopy* replica = FindStep(positions[static_cast<size_t>(r)].replicas(), step);
+    if (replica == nullptr) continue;
+    v1alpha1::ReplicaSource& source = *resume.add_replicas();
+    source.set_rank(r);
+    *source.mutable_slice() = replica->slice();
   }
   return resume;
 }
@@ -92,6 +107,18 @@ class TrainerCopiesTest : public TrainerTest {
     Go(all, Fresh(1), shard);
     for (ThreadTrainer* trainer : all) trainer->feed().AwaitHeld();
     for (ThreadTrainer* trainer : all) trainer->Kill();
+  }
+
+  // Prepares a round of ranks the last of which keeps the replicas of lost ranks in these folders.
+  std::vector<RankPosition> PrepareWithReplicas(const std::vector<ThreadTrainer*>& ranks,
+                                                const std::vector<std::string>& folders) {
+    ++round_;
+    const int world = static_cast<int>(ranks.size());
+    for (int r = 0; r < world; ++r) {
+      ranks[static_cast<size_t>(r)]->Prepare(round_, r, world, nullptr, "",
+                                             r == world - 1 ? folders : std::vector<std::string>());
+    }
+    return AwaitReady(ranks);
   }
 
   MemoryFiles memory_;
@@ -146,6 +173,94 @@ TEST_F(TrainerCopiesTest, SlicesOfAnotherLayoutAreMovedToTheRanksThatNeedThem) {
   const std::vector<ThreadTrainer*> ranks = {&**a, &**b, &**c};
   Go(ranks, FromCopies(Prepare(ranks), 10, 2), 3);
   ExpectUndisturbedWeights(ranks);
+}
+
+TEST_F(TrainerCopiesTest, SurvivorsGoOnFromTheReplicaOfALostRankToTheSameBits) {
+  TrainAndKill(3, 3, 12);
+  const auto a = StartWithCopies(0), b = StartWithCopies(2);
+  const std::vector<ThreadTrainer*> ranks = {&**a, &**b};
+  const auto positions = PrepareWithReplicas(ranks, {"/shm/rank-1"});
+  EXPECT_EQ(positions[0].replicas_size(), 0);
+  ASSERT_EQ(positions[1].replicas_size(), 2);
+  EXPECT_EQ(positions[1].replicas(0).version().step(), 10);
+  EXPECT_EQ(positions[1].replicas(0).slice().shard(), 1);
+  EXPECT_EQ(positions[1].replicas(0).slice().shards(), 3);
+  EXPECT_GT(positions[1].replicas(0).bytes(), 0);
+  Go(ranks, FromCopies(positions, 10, 2), 2);
+  ExpectUndisturbedWeights(ranks);
+}
+
+TEST_F(TrainerCopiesTest, TheLastSurvivorGoesOnFromTheReplicasOfTheOthers) {
+  TrainAndKill(3, 3, 12);
+  const auto a = StartWithCopies(1);
+  const auto positions = PrepareWithReplicas({&**a}, {"/shm/rank-0", "/shm/rank-2"});
+  ResumePoint resume = FromCopies(positions, 10, 2);
+  v1alpha1::ReplicaSource& other = *resume.add_replicas();
+  other.mutable_slice()->set_shard(2);
+  other.mutable_slice()->set_shards(3);
+  (*a)->Go(round_, resume);
+  const v1alpha1::WorkerJoined joined = (*a)->AwaitJoined();
+  EXPECT_EQ(joined.error(), "");
+  int64_t held = 0;
+  for (const NamedTensor& flat : (*a)->state().FlatTensors()) {
+    held += static_cast<int64_t>(flat.tensor.nbytes());
+  }
+  EXPECT_EQ(joined.restored_bytes(), held) << "a third from its own copy";
+  ExpectUndisturbedWeights({&**a});
+}
+
+TEST_F(TrainerCopiesTest, AReplicaWhoseBytesHaveChangedIsRefusedAndNotOfferedAgain) {
+  TrainAndKill(2, 2, 18);
+  const std::string path = "/shm/rank-1/step-000000015/optimizer-00001-of-00001.safetensors";
+  std::string bytes = *ReadFile(memory_, path);
+  bytes.back() ^= 1;
+  ASSERT_TRUE(memory_.Overwrite(path, bytes).ok());
+  const auto rank = StartWithCopies(0);
+  const auto positions = PrepareWithReplicas({&**rank}, {"/shm/rank-1"});
+  (*rank)->Go(round_, FromCopies(positions, 15, 2));
+  EXPECT_THAT((*rank)->AwaitJoined().error(), HasSubstr("are not those that were written"));
+  const auto again = PrepareWithReplicas({&**rank}, {"/shm/rank-1"});
+  ASSERT_EQ(again[0].replicas_size(), 1);
+  EXPECT_EQ(again[0].replicas(0).version().step(), 10);
+  EXPECT_TRUE(Exists(memory_, "/shm/rank-1/step-000000015")) << "the folder is the agent's";
+  Go({&**rank}, FromCopies(again, 10, 3));
+  ExpectUndisturbedWeights({&**rank});
+}
+
+TEST_F(TrainerCopiesTest, ARankReadsReplicasAndItsOwnCopiesAndOffersTheFormer) {
+  TrainAndKill(3, 3, 12);
+  KeptReplicas kept(memory_, "uid", "/shm/rank-0");
+  kept.SetFolders({"/shm/rank-1"});
+  v1alpha1::Version version;
+  version.set_step(10);
+  version.set_attempt(1);
+  EXPECT_TRUE(kept.Open(version, {0, 3}).ok());
+  EXPECT_TRUE(kept.Open(version, {1, 3}).ok());
+  EXPECT_EQ(kept.Open(version, {2, 3}).status().message(),
+            "no replica of shard 2 of 3 of step 10 (attempt 1) is kept on this worker");
+  RankPosition position;
+  kept.AddTo(position);
+  ASSERT_EQ(position.replicas_size(), 2);
+  EXPECT_EQ(position.replicas(0).slice().shard(), 1);
+}
+
+// With the copies of ranks that are gone, a slice of the layout of before would cover nothing.
+TEST_F(TrainerCopiesTest, RanksThatChangeTheLayoutCopyTheirNewSlicesAtOnce) {
+  TrainAndKill(3, 3, 12);
+  const auto a = StartWithCopies(0), b = StartWithCopies(2);
+  const std::vector<ThreadTrainer*> ranks = {&**a, &**b};
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(12);
+  Go(ranks, FromCopies(PrepareWithReplicas(ranks, {"/shm/rank-1"}), 10, 2), 2);
+  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  ++round_;
+  for (int r = 0; r < 2; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 2);
+  for (ThreadTrainer* rank : ranks) rank->feed().Release();
+  for (const RankPosition& position : AwaitReady(ranks)) {
+    const StateCopy* copy = FindCopy(position, 10);
+    ASSERT_NE(copy, nullptr);
+    EXPECT_EQ(copy->slice().shards(), 2);
+    EXPECT_EQ(position.replicas_size(), 0);
+  }
 }
 
 // The steps that are copied depend on measured times, but they are the same on every rank.

@@ -14,6 +14,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/link_speeds.h"
 #include "trainer/comm/mesh_shape.h"
+#include "trainer/commit/held_shards.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_errors.h"
 #include "trainer/engine/torch_errors.h"
@@ -160,7 +161,8 @@ absl::Status Trainer::BeginCopies(const ResumePoint& resume) {
 void Trainer::NoteRestored(const ResumePoint& resume, v1alpha1::WorkerJoined& joined) const {
   const bool loaded =
       resume.source() == ResumePoint::MEMORY || resume.source() == ResumePoint::CHECKPOINT;
-  joined.set_restored_bytes(loaded ? checkpoints_.loaded_bytes() : 0);
+  const int64_t replicas = parts_.replicas == nullptr ? 0 : parts_.replicas->bytes_read();
+  joined.set_restored_bytes(loaded ? checkpoints_.loaded_bytes() + replicas : 0);
   joined.set_restore_seconds(absl::ToDoubleSeconds(restore_time_));
   MUSTER_LOG(INFO, "state restored", {"source", ResumePoint::Source_Name(resume.source())},
              {"step", parts_.state.applied()->step()}, {"bytes", joined.restored_bytes()},
@@ -177,6 +179,21 @@ absl::Status Trainer::LoadInitial() {
                       absl::StrCat(parts_.initial->field(), ": ", std::string(loaded.message())));
 }
 
+// The ranks come to hold their slices, those from replicas that this rank reads included.
+absl::Status Trainer::Transfer(const ResumePoint& resume) {
+  StoredSlices stored;
+  for (const v1alpha1::ReplicaSource& replica : resume.replicas()) {
+    stored.emplace_back();
+    if (replica.rank() != rank_) continue;
+    if (parts_.replicas == nullptr) {
+      return absl::FailedPreconditionError("this rank reads no replicas");
+    }
+    MUSTER_ASSIGN_OR_RETURN(stored.back(),
+                            parts_.replicas->Open(resume.version(), ToShard(replica.slice())));
+  }
+  return TransferState(resume, mesh_->shape(), mesh_->world(), parts_.state, stored);
+}
+
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
                               std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
@@ -184,11 +201,11 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
   switch (plan.action) {
     case RestorePlan::Action::kApplyRelay:
       MUSTER_RETURN_IF_ERROR(state.Apply());
-      return TransferState(resume, shape, mesh_->world(), state);
+      return Transfer(resume);
     case RestorePlan::Action::kKeep:
-      return TransferState(resume, shape, mesh_->world(), state);
+      return Transfer(resume);
     case RestorePlan::Action::kReceive:
-      MUSTER_RETURN_IF_ERROR(TransferState(resume, shape, mesh_->world(), state));
+      MUSTER_RETURN_IF_ERROR(Transfer(resume));
       return state.commit().Restored();
     case RestorePlan::Action::kLoad:
       MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
@@ -197,7 +214,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
     case RestorePlan::Action::kLoadCopy:
       MUSTER_RETURN_IF_ERROR(checkpoints_.LoadCopy(plan));
       MUSTER_RETURN_IF_ERROR(state.commit().Restored());
-      return TransferState(resume, shape, mesh_->world(), state);
+      return Transfer(resume);
     case RestorePlan::Action::kInitialize:
       MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
       MUSTER_RETURN_IF_ERROR(state.InitializeFresh());

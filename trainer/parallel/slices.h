@@ -27,7 +27,7 @@ struct Shard {
 // shards whose fractions cover [0, 1] cover every unit, whatever its size.
 TreeNode SliceOf(int64_t chunks, const Shard& shard);
 
-// A run of chunks that one rank sends to another.
+// A run of chunks that one rank, or another holder, sends to a rank.
 struct SliceMove {
   int from = 0;
   int to = 0;
@@ -37,9 +37,10 @@ struct SliceMove {
 };
 
 // Plans, for one unit, how every rank r comes to hold wanted[r] while it holds held[r] (nullopt:
-// nothing). Each missing run is cut where holders' slices begin and end, and each piece comes from
-// the holder with the least to send so far: `sent`, by rank, in chunks, which the plan raises. All
-// ranks make the same plan. A piece that nobody holds is left out.
+// nothing). There may be holders beyond the ranks, which only send. Each missing run is cut where
+// holders' slices begin and end, and each piece comes from the holder with the least to send so
+// far: `sent`, by holder, in chunks, which the plan raises. All ranks make the same plan. A piece
+// that nobody holds is left out.
 std::vector<SliceMove> PlanMoves(int64_t chunks, std::span<const std::optional<Shard>> held,
                                  std::span<const Shard> wanted, std::vector<int64_t>& sent);
 

@@ -323,6 +323,8 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     process->copies_ =
         std::make_unique<StateCopies>(files, clock, configure.copies_directory(),
                                       StateCopies::Job{configure.job(), configure.job_uid()});
+    process->replicas_ =
+        std::make_unique<KeptReplicas>(files, configure.job_uid(), configure.copies_directory());
   }
   process->Announce();
   process->WarnOfSlowPrecision(clock);
@@ -338,6 +340,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .clock = clock,
                                                 .validation = process->ReadValidation(),
                                                 .copies = process->copies_.get(),
+                                                .replicas = process->replicas_.get(),
                                                 .initial = process->initial_.get(),
                                                 .read_spec = process->MakeSpecReader()});
   return process;

@@ -14,6 +14,7 @@
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/heartbeat.h"
 #include "trainer/engine/initial_weights.h"
+#include "trainer/engine/kept_replicas.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/round_network.h"
@@ -82,7 +83,8 @@ class TrainerProcess {
   std::unique_ptr<RoundNetwork> network_;
   std::unique_ptr<Files> store_;  // of the checkpoints; null: they lie in a directory
   std::unique_ptr<Checkpoints> checkpoints_;
-  std::unique_ptr<StateCopies> copies_;  // null: none in memory
+  std::unique_ptr<StateCopies> copies_;     // null: none in memory
+  std::unique_ptr<KeptReplicas> replicas_;  // null: none in memory
   std::unique_ptr<Trainer> trainer_;
 };
 

@@ -22,6 +22,7 @@
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/initial_weights.h"
+#include "trainer/engine/kept_replicas.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/state_copies.h"
 #include "trainer/engine/testing/synthetic_feed.h"
@@ -255,7 +256,8 @@ class ThreadTrainer {
  public:
   ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
                 ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk,
-                InitialWeights* initial = nullptr, StateCopies* copies = nullptr)
+                InitialWeights* initial = nullptr, StateCopies* copies = nullptr,
+                KeptReplicas* replicas = nullptr)
       : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options, {}, &scratch_)),
         feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
@@ -271,6 +273,7 @@ class ThreadTrainer {
                                      .timer = timer_,
                                      .clock = Clock::Real(),
                                      .copies = copies,
+                                     .replicas = replicas,
                                      .initial = initial,
                                      .read_spec =
                                          [rank = settings.local_rank](
@@ -293,9 +296,12 @@ class ThreadTrainer {
   // Returns when the trainer has ended by itself.
   void AwaitEnd() { thread_.join(); }
   void Prepare(int64_t round, int rank, int world_size,
-               const v1alpha1::TrainingJobSpec* spec = nullptr,
-               const std::string& trajectory = "") {
+               const v1alpha1::TrainingJobSpec* spec = nullptr, const std::string& trajectory = "",
+               const std::vector<std::string>& replica_folders = {}) {
     v1alpha1::ToTrainer message;
+    for (const std::string& folder : replica_folders) {
+      message.mutable_prepare()->add_replica_directories(folder);
+    }
     if (spec != nullptr) *message.mutable_prepare()->mutable_spec() = *spec;
     message.mutable_prepare()->set_trajectory(trajectory);
     message.mutable_prepare()->mutable_round()->set_round(round);

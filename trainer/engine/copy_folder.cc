@@ -1,0 +1,44 @@
+#include "trainer/engine/copy_folder.h"
+
+#include <cstdint>
+
+#include "base/checkpoint/checkpoint_listing.h"
+#include "base/json.h"
+#include "trainer/checkpoint/reader.h"
+
+namespace muster::trainer {
+
+std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
+                                            const std::string& job_uid) {
+  std::vector<v1alpha1::StateCopy> copies;
+  const auto listings = ListCheckpoints(files, folder);
+  if (!listings.ok()) return copies;
+  for (const CheckpointListing& listing : *listings) {
+    if (!listing.complete || listing.job_uid != job_uid) continue;
+    const auto reader = CheckpointReader::Open(files, JoinPath(folder, listing.directory));
+    if (!reader.ok()) continue;
+    const std::optional<Shard> shard = ShardOfCopy((*reader)->manifest().run);
+    if (!shard) continue;
+    v1alpha1::StateCopy& copy = copies.emplace_back();
+    copy.mutable_version()->set_step(listing.step);
+    copy.mutable_version()->set_attempt(listing.attempt);
+    copy.set_history(listing.history);
+    copy.mutable_slice()->set_shard(shard->index);
+    copy.mutable_slice()->set_shards(shard->count);
+    copy.set_bytes(static_cast<int64_t>(listing.bytes));
+  }
+  return copies;
+}
+
+std::optional<Shard> ShardOfCopy(const RunRecord& run) {
+  const Json& layout = run.layout;
+  if (!layout.contains("shard") || !layout.contains("shards")) return std::nullopt;
+  if (!layout["shard"].is_number_integer() || !layout["shards"].is_number_integer()) {
+    return std::nullopt;
+  }
+  const Shard shard{layout["shard"].get<int>(), layout["shards"].get<int>()};
+  if (shard.count < 1 || shard.index < 0 || shard.index >= shard.count) return std::nullopt;
+  return shard;
+}
+
+}  // namespace muster::trainer

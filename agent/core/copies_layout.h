@@ -12,6 +12,11 @@ inline std::string CopiesOfRank(const std::string& folder, int local_rank) {
   return absl::StrCat(folder, "/rank-", local_rank);
 }
 
+// Returns the folder, below an agent's own, of the replicas of that worker's copies.
+inline std::string ReplicasOfWorker(const std::string& folder, int index) {
+  return absl::StrCat(folder, "/", "replicas-", index);
+}
+
 }  // namespace muster::agent
 
 #endif  // MUSTER_AGENT_CORE_COPIES_LAYOUT_H_

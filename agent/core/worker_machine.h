@@ -121,6 +121,9 @@ class WorkerMachine {
   // Before the first round of the ranks there is nothing here to go on from: asks the agents that
   // keep the replicas of the worker that had the ranks.
   void FetchReplicas(const v1alpha1::PrepareRound& prepare);
+  // Tells a rank where the replicas are that it can read: those of the rank of a worker kept here
+  // that has the same local rank.
+  void AddReplicaFolders(int local_rank, v1alpha1::TrainerPrepare& prepare) const;
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);
   // Requests a process for `slot`, now or after `delay`.

@@ -2,6 +2,7 @@
 // keeps, and of its own ranks' copies, which another keeps.
 #include <algorithm>
 
+#include "agent/core/copies_layout.h"
 #include "agent/core/worker_machine.h"
 #include "base/byte_text.h"
 #include "proto/muster/v1alpha1/memory_copies.h"
@@ -31,6 +32,14 @@ void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
   Do(agent::FetchReplicas{of,
                           {prepare.replicas_at().begin(), prepare.replicas_at().end()},
                           kShareOfPrepare * settings_->prepare_deadline});
+}
+
+void WorkerMachine::AddReplicaFolders(int local_rank, v1alpha1::TrainerPrepare& prepare) const {
+  if (!keeps_copies() || !kept_) return;
+  for (const int index : kept_->workers()) {
+    prepare.add_replica_directories(
+        CopiesOfRank(ReplicasOfWorker(config_.copies_directory, index), local_rank));
+  }
 }
 
 void WorkerMachine::On(const ReplicasChanged& event) {

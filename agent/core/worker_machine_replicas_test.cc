@@ -126,6 +126,33 @@ TEST(WorkerMachineReplicasTest, ThePeerOfTheNewestRoundCounts) {
   EXPECT_FALSE(world.replicated_to()[1]);
 }
 
+// Returns the folders of replicas that the rank was told of in the newest Prepare.
+std::vector<std::string> ReplicaFolders(World& world, int rank) {
+  std::vector<std::string> folders;
+  for (const v1alpha1::ToTrainer& told : world.TakeTold(rank)) {
+    if (!told.has_prepare()) continue;
+    const auto& named = told.prepare().replica_directories();
+    folders.assign(named.begin(), named.end());
+  }
+  return folders;
+}
+
+TEST(WorkerMachineReplicasTest, EachRankIsToldWhereTheReplicasOfItsCounterpartAre) {
+  WorkerConfig config = TwoRanks();
+  config.copies_directory = "/dev/shm/muster-copies-1";
+  World world(config);
+  world.welcome_spec = SpecWith(1);
+  world.Welcome(1);
+  world.Run(1, 1);
+  EXPECT_THAT(ReplicaFolders(world, 0), IsEmpty()) << "nothing is kept yet";
+  v1alpha1::ReplicasKept kept;
+  kept.add_workers(4);
+  world.Do(ReplicasChanged{kept});
+  world.Prepare(1, 2);
+  EXPECT_THAT(ReplicaFolders(world, 0), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-0"));
+  EXPECT_THAT(ReplicaFolders(world, 1), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-1"));
+}
+
 TEST(WorkerMachineReplicasTest, ARankThatTrainsIsToldHowItsReplicasStand) {
   World world = AttachedWorld(1);
   v1alpha1::ReplicaReport report;

@@ -125,7 +125,7 @@ std::vector<int> ReplicaStore::Workers() const {
 }
 
 std::string ReplicaStore::FolderOf(int index) const {
-  return JoinPath(options_.folder, absl::StrCat("replicas-", index));
+  return ReplicasOfWorker(options_.folder, index);
 }
 
 std::string ReplicaStore::FolderOf(int index, int local_rank) const {

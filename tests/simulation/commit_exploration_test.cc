@@ -177,6 +177,21 @@ INSTANTIATE_TEST_SUITE_P(
              2,
              {.deaths = 2},
              {.shard = 2, .copies = true}},
+        Case{"TwoRanksDivideWithReplicasAndAWorkerIsLost",
+             2,
+             3,
+             {.losses = 1},
+             {.shard = 2, .copies = true, .replicas = true}},
+        Case{"ThreeRanksDivideWithReplicasAndAWorkerIsLost",
+             3,
+             2,
+             {.losses = 1},
+             {.shard = 3, .copies = true, .replicas = true}},
+        Case{"FourRanksInTwoShardsWithReplicasAndAWorkerIsLost",
+             4,
+             2,
+             {.losses = 1},
+             {.shard = 2, .copies = true, .replicas = true}},
         Case{"FourRanksInTwoCopiesConfirm", 4, 1, {.deaths = 1}, {.shard = 2, .confirms = true}}),
     [](const auto& info) { return info.param.name; });
 
@@ -256,6 +271,22 @@ v1alpha1::ResumePoint ForgetsCopies(const std::vector<v1alpha1::RankPosition>& p
 TEST(CommitExplorationTest, AnOperatorThatForgetsCopiesRedoesMoreThanAStep) {
   const Found found =
       Explorer(1000000).Run(CommitWorld(2, 3, {.deaths = 2}, {.copies = true}, &ForgetsCopies));
+  EXPECT_NE(found.broken.find(" steps were committed, and the job goes on from "),
+            std::string::npos)
+      << found.broken;
+}
+
+// Without them, the slice that was lost with its worker takes the job back to its beginning.
+v1alpha1::ResumePoint ForgetsReplicas(const std::vector<v1alpha1::RankPosition>& positions,
+                                      int64_t round) {
+  std::vector<v1alpha1::RankPosition> blind = positions;
+  for (v1alpha1::RankPosition& position : blind) position.clear_replicas();
+  return CommitWorld::Decide(blind, round);
+}
+
+TEST(CommitExplorationTest, AnOperatorThatForgetsReplicasRedoesMoreThanAStep) {
+  const Found found = Explorer(1000000).Run(CommitWorld(
+      2, 3, {.losses = 1}, {.shard = 2, .copies = true, .replicas = true}, &ForgetsReplicas));
   EXPECT_NE(found.broken.find(" steps were committed, and the job goes on from "),
             std::string::npos)
       << found.broken;

@@ -44,10 +44,11 @@ ResumePoint CommitWorld::Decide(const std::vector<v1alpha1::RankPosition>& posit
 
 std::string CommitWorld::Name(const Action& action) {
   static const char* const kNames[] = {
-      "deliver",   "receive",       "begin step",   "seal",        "send vote",
-      "see vote",  "prepare",       "send confirm", "see confirm", "begin apply",
-      "end apply", "abandon apply", "end copy",     "die",         "return",
-      "partition", "heal",          "open round",   "send go",     "restart operator"};
+      "deliver",    "receive",       "begin step",      "seal",        "send vote",
+      "see vote",   "prepare",       "send confirm",    "see confirm", "begin apply",
+      "end apply",  "abandon apply", "begin copies",    "end copy",    "send replica",
+      "die",        "lose",          "return",          "partition",   "heal",
+      "open round", "send go",       "restart operator"};
   return absl::StrCat(kNames[static_cast<int>(action.kind)], " ", action.rank);
 }
 
@@ -72,16 +73,15 @@ bool CommitWorld::CanDo(const Action& action) const {
              state != CommitMachine::State::kApplying;
     case Kind::kReceive: {
       if (!rank.alive || !rank.waiting) return false;
-      const std::vector<int> donors = NeedsOf(rank, action.rank).donors;
-      return std::all_of(donors.begin(), donors.end(), [&](int donor) {
-        const Rank& other = ranks_[static_cast<size_t>(donor)];
-        return other.alive && other.arrived && Same(other.machine.round(), rank.machine.round());
-      });
+      const std::vector<Donor> donors = NeedsOf(rank, action.rank).donors;
+      return std::all_of(donors.begin(), donors.end(),
+                         [&](const Donor& donor) { return CanReceiveFrom(donor, rank); });
     }
     case Kind::kBeginStep:
       return rank.alive && rank.in_round && state == CommitMachine::State::kReady &&
              rank.machine.applied()->step() < steps_ && Complete(rank) &&
-             (rank.copies.empty() || rank.copies.back().complete);
+             (rank.copies.empty() || rank.copies.back().complete) &&
+             !AwaitsReplica(rank, action.rank) && (!kind_.copies || rank.copies_begun);
     case Kind::kSeal:
       return rank.alive && state == CommitMachine::State::kComputing && Complete(rank);
     case Kind::kSendVote:
@@ -100,10 +100,16 @@ bool CommitWorld::CanDo(const Action& action) const {
       return rank.alive && state == CommitMachine::State::kApplying;
     case Kind::kAbandonApply:
       return rank.alive && state == CommitMachine::State::kApplying && left_.failed_writes > 0;
+    case Kind::kBeginCopies:
+      return kind_.copies && rank.alive && rank.in_round && !rank.copies_begun && Complete(rank);
     case Kind::kEndCopy:
       return rank.alive && !rank.copies.empty() && !rank.copies.back().complete;
+    case Kind::kSendReplica:
+      return CanSendReplica(rank, action.rank);
     case Kind::kDie:
       return rank.alive && left_.deaths > 0;
+    case Kind::kLose:
+      return !rank.lost && left_.losses > 0;
     case Kind::kReturn:
       return !rank.alive;
     case Kind::kPartition:
@@ -149,12 +155,22 @@ std::string CommitWorld::Do(const Action& action) {
       --left_.failed_writes;
       broken = AbandonApply(rank, index);
       break;
+    case Kind::kBeginCopies:
+      BeginCopies(rank);
+      break;
     case Kind::kEndCopy:
       rank.copies.back().complete = true;
+      break;
+    case Kind::kSendReplica:
+      SendReplica(rank, index);
       break;
     case Kind::kDie:
       --left_.deaths;
       Die(index);
+      break;
+    case Kind::kLose:
+      --left_.losses;
+      Lose(index);
       break;
     case Kind::kReturn:
       rank = AfterDeath(rank);
@@ -231,7 +247,7 @@ std::string CommitWorld::Deliver(Rank& rank, int index) {
   if (!rank.machine.Prepare(order.round).ok()) return "";
   // A rank that answers has ended the copy that it was making.
   if (!rank.copies.empty()) rank.copies.back().complete = true;
-  rank.in_round = rank.stepping = rank.arrived = rank.waiting = false;
+  rank.in_round = rank.stepping = rank.arrived = rank.waiting = rank.copies_begun = false;
   if (Same(order.round, id_) && phase_ == Phase::kPreparing) {
     positions_.emplace_back(index, PositionOf(rank));
   }
@@ -270,7 +286,6 @@ std::string CommitWorld::Restore(Rank& rank, int index, const Order& order) {
 
 std::string CommitWorld::Enter(Rank& rank, int index) {
   rank.in_round = true;
-  BeginCopies(rank);
   Give(rank, index);  // the comparison of digests
   return "";
 }
@@ -310,8 +325,8 @@ std::string CommitWorld::SendGo() {
     const ResumePoint again = decide_(by_rank, id_.round());
     if (point.SerializeAsString() != again.SerializeAsString()) return "DecideResume wavers";
     resume_ = std::make_shared<const ResumePoint>(point);
-    // Whoever goes on without a rank gives its copies up, too.
-    if (members_.size() < ranks_.size()) {
+    // Whoever goes on without a rank gives its copies up, too, unless another keeps replicas.
+    if (members_.size() < ranks_.size() && !kind_.replicas) {
       most_committed_ = std::min(most_committed_, static_cast<size_t>(point.version().step()));
     }
     phase_ = Phase::kGoing;
@@ -343,6 +358,14 @@ void CommitWorld::RestartOperator() {
 void CommitWorld::Die(int index) {
   ranks_[index] = AfterDeath(ranks_[index]);
   ranks_[index].alive = false;
+  changed_ = true;
+  GiveUp(index);
+}
+
+void CommitWorld::Lose(int index) {
+  ranks_[index] = NewRank();
+  ranks_[index].alive = false;
+  ranks_[index].lost = true;
   changed_ = true;
   GiveUp(index);
 }

@@ -19,7 +19,8 @@ struct Trouble {
   int deaths = 0;      // of rank processes; a fresh process may replace each
   int partitions = 0;  // a rank keeps running while cut off and may return later: a zombie
   int operator_restarts = 0;
-  int extra_rounds = 0;   // opened although nothing is wrong
+  int extra_rounds = 0;  // opened although nothing is wrong
+  int losses = 0;  // of workers, with all that is in their memory; a fresh one may replace each
   int failed_writes = 0;  // updates that a disk refuses, which leave the weights as they were
 };
 
@@ -28,6 +29,7 @@ struct JobKind {
   int shard = 1;          // ranks that divide the state, as in spec.trainer.parallelism
   bool confirms = false;  // the optimizer prepares its update, and the ranks confirm it
   bool copies = false;    // each rank copies every step into memory that outlives its process
+  bool replicas = false;  // and the next rank's worker keeps replicas of the copies
 };
 
 // A small model of a job: ranks with the real CommitMachine, an operator with the real
@@ -61,8 +63,11 @@ class CommitWorld {
     kBeginApply,
     kEndApply,
     kAbandonApply,
-    kEndCopy,  // the rank's newest copy is complete
+    kBeginCopies,  // the comparison with the others completes on this rank
+    kEndCopy,      // the rank's newest copy is complete
+    kSendReplica,  // that copy is whole at its keeper
     kDie,
+    kLose,
     kReturn,  // a fresh process replaces a dead one
     kPartition,
     kHeal,
@@ -101,6 +106,7 @@ class CommitWorld {
     History weights;
     trainer::Shard slice;
     bool complete = false;
+    bool sent = false;  // it is whole at the keeper of this round
   };
   struct Rank {
     bool alive = true, heard = true;
@@ -116,6 +122,10 @@ class CommitWorld {
     std::vector<Order> orders;       // sent and not yet delivered
     std::vector<MemoryCopy> copies;  // oldest first; only the newest may be incomplete
     bool copied_in_round = false;
+    bool copies_begun = false;         // in this round, in which all have restored
+    bool lost = false;                 // its worker is gone
+    std::vector<MemoryCopy> replicas;  // that its worker keeps, oldest first
+    int keeps_of = -1;                 // the rank whose replicas those are
   };
   // Counts the collectives of a round that each member has contributed to.
   struct Collectives {
@@ -137,10 +147,15 @@ class CommitWorld {
   std::string Restore(Rank& rank, int index, const Order& order);
   std::string Arrive(Rank& rank, int index);
   // Returns the parts of its new slice that a rank gets from others, and whether they are all.
+  struct Donor {
+    int rank = 0;
+    const MemoryCopy* stored = nullptr;  // that the donor reads; null: it holds the part itself
+  };
   struct Needs {
-    std::vector<int> donors;
+    std::vector<Donor> donors;
     bool complete = true;
   };
+  bool CanReceiveFrom(const Donor& donor, const Rank& rank) const;
   Needs NeedsOf(const Rank& rank, int index) const;
   trainer::Shard WantedSlice(const Collectives& round, int index) const;
   v1alpha1::RankPosition PositionOf(const Rank& rank) const;
@@ -150,7 +165,15 @@ class CommitWorld {
   std::string Receive(Rank& rank, int index);
   void BeginCopy(Rank& rank);
   void BeginCopies(Rank& rank);
-  static const MemoryCopy* FindCopy(const Rank& rank, const v1alpha1::Version& version);
+  static const MemoryCopy* FindCopy(const std::vector<MemoryCopy>& copies,
+                                    const v1alpha1::Version& version);
+  static const MemoryCopy* FindStored(const Rank& rank, const v1alpha1::Version& version,
+                                      const trainer::Shard& slice);
+  // Returns the rank whose worker keeps the replicas of this one's copies; -1: none.
+  int KeeperOf(const Rank& rank, int index) const;
+  bool AwaitsReplica(const Rank& rank, int index) const;
+  bool CanSendReplica(const Rank& rank, int index) const;
+  void SendReplica(Rank& rank, int index);
   std::string LoadCopy(Rank& rank, int index);
   Rank AfterDeath(const Rank& dead) const;
   std::string CheckRedone(const History& weights) const;
@@ -160,6 +183,7 @@ class CommitWorld {
   void OpenRound();
   void RestartOperator();
   void Die(int index);
+  void Lose(int index);
   // Counts what this rank holds of committed weights as lost.
   void GiveUp(int index);
 

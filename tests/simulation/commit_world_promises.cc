@@ -102,7 +102,7 @@ std::string CommitWorld::Key() const {
   };
   for (const Rank& rank : ranks_) {
     add(rank.alive | rank.heard << 1 | rank.in_round << 2 | rank.stepping << 3 | rank.arrived << 4 |
-        rank.waiting << 5);
+        rank.waiting << 5 | rank.lost << 6 | rank.copies_begun << 7);
     add(rank.slice.index | rank.slice.count << 3);
     add(static_cast<int>(rank.machine.state()));
     add(rank.machine.round().round());
@@ -115,12 +115,15 @@ std::string CommitWorld::Key() const {
     add_history(rank.sealed_weights);
     add_history(rank.prepared_weights);
     add(static_cast<int64_t>(rank.orders.size()));
-    for (const MemoryCopy& copy : rank.copies) {
-      add(copy.version.attempt() << 1 | copy.complete);
-      add(copy.slice.index | copy.slice.count << 3);
-      add_history(copy.weights);
+    for (const std::vector<MemoryCopy>* copies : {&rank.copies, &rank.replicas}) {
+      for (const MemoryCopy& copy : *copies) {
+        add(copy.version.attempt() << 2 | copy.complete << 1 | copy.sent);
+        add(copy.slice.index | copy.slice.count << 3);
+        add_history(copy.weights);
+      }
+      add(static_cast<int64_t>(copies->size()) << 1 | rank.copied_in_round);
     }
-    add(static_cast<int64_t>(rank.copies.size()) << 1 | rank.copied_in_round);
+    add(rank.keeps_of);
     for (const Order& order : rank.orders) {
       add(order.round.round() << 1 | (order.go != nullptr));
     }
@@ -152,7 +155,8 @@ std::string CommitWorld::Key() const {
   add(static_cast<int>(phase_) | changed_ << 2);
   add(static_cast<int64_t>(go_sent_));
   add(left_.deaths | left_.partitions << 2 | left_.operator_restarts << 4 |
-      left_.extra_rounds << 6 | left_.failed_writes << 8);
+      left_.extra_rounds << 6);
+  add(left_.failed_writes | left_.losses << 2);
   return key;
 }
 

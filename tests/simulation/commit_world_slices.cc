@@ -7,6 +7,7 @@
 
 #include "operator/core/slice_span.h"
 #include "planner/layout.h"
+#include "proto/muster/v1alpha1/round_id.h"
 #include "tests/simulation/commit_world.h"
 #include "trainer/commit/held_shards.h"
 
@@ -38,6 +39,10 @@ v1alpha1::RankPosition CommitWorld::PositionOf(const Rank& rank) const {
     *position.add_copies()->mutable_version() = copy->version;
     *position.mutable_copies()->rbegin()->mutable_slice() = ToProto(copy->slice);
   }
+  for (auto replica = rank.replicas.rbegin(); replica != rank.replicas.rend(); ++replica) {
+    *position.add_replicas()->mutable_version() = replica->version;
+    *position.mutable_replicas()->rbegin()->mutable_slice() = ToProto(replica->slice);
+  }
   return position;
 }
 
@@ -65,13 +70,21 @@ CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
       trainer::HeldShards(*rank.resume, static_cast<int>(round.members.size()));
   std::vector<Shard> wanted;
   for (const int member : round.members) wanted.push_back(WantedSlice(round, member));
-  std::vector<int64_t> sent(round.members.size());
+  std::vector<int64_t> sent(held.size());
+  const int members = static_cast<int>(round.members.size());
   Needs needs;
   const TreeNode slice = trainer::SliceOf(kChunks, WantedSlice(round, index));
   int64_t got = 0;
   for (const SliceMove& move : trainer::PlanMoves(kChunks, held, wanted, sent)) {
     if (round.members[static_cast<size_t>(move.to)] != index) continue;
-    needs.donors.push_back(round.members[static_cast<size_t>(move.from)]);
+    const int from = trainer::RankOfHolder(*rank.resume, members, move.from);
+    Donor& donor = needs.donors.emplace_back();
+    donor.rank = round.members[static_cast<size_t>(from)];
+    if (move.from >= members) {
+      donor.stored = FindStored(ranks_[static_cast<size_t>(donor.rank)], rank.resume->version(),
+                                *held[static_cast<size_t>(move.from)]);
+      if (donor.stored == nullptr) continue;
+    }
     got += move.chunks.leaves();
   }
   const auto place = std::find(round.members.begin(), round.members.end(), index);
@@ -81,6 +94,23 @@ CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
   }
   needs.complete = got == slice.leaves();
   return needs;
+}
+
+// Returns the replica, or the rank's own copy, of that slice; null: there is none.
+const CommitWorld::MemoryCopy* CommitWorld::FindStored(const Rank& rank,
+                                                       const v1alpha1::Version& version,
+                                                       const Shard& slice) {
+  for (const std::vector<MemoryCopy>* copies : {&rank.copies, &rank.replicas}) {
+    const MemoryCopy* copy = FindCopy(*copies, version);
+    if (copy != nullptr && copy->slice == slice) return copy;
+  }
+  return nullptr;
+}
+
+bool CommitWorld::CanReceiveFrom(const Donor& donor, const Rank& rank) const {
+  const Rank& other = ranks_[static_cast<size_t>(donor.rank)];
+  if (!other.alive || !Same(other.machine.round(), rank.machine.round())) return false;
+  return donor.stored == nullptr ? other.arrived : other.resume == rank.resume;
 }
 
 // Called when the rank has the resume point's version of its old slice.
@@ -96,11 +126,12 @@ std::string CommitWorld::Receive(Rank& rank, int index) {
   const Needs needs = NeedsOf(rank, index);
   if (!needs.complete) return "a rank goes on without a part of its slice";
   const bool restores = rank.machine.state() == CommitMachine::State::kRestoring;
-  for (const int donor : needs.donors) {
-    const Rank& other = ranks_[static_cast<size_t>(donor)];
+  for (const Donor& donor : needs.donors) {
+    const Rank& other = ranks_[static_cast<size_t>(donor.rank)];
     if (other.stepping) return "the donor went on before all had received";
-    if (restores && rank.weights.empty()) rank.weights = other.weights;
-    if (rank.weights != other.weights) return "a rank puts its slice together of two versions";
+    const History& sent = donor.stored == nullptr ? other.weights : donor.stored->weights;
+    if (restores && rank.weights.empty()) rank.weights = sent;
+    if (rank.weights != sent) return "a rank puts its slice together of two versions";
   }
   rank.waiting = false;
   rank.slice = WantedSlice(*Find(rank.machine.round()), index);

@@ -103,7 +103,7 @@ std::string CommitWorld::AbandonApply(Rank& rank, int index) {
   }
   rank.sealed_weights.clear();
   rank.prepared_weights.clear();
-  rank.in_round = rank.stepping = rank.arrived = rank.waiting = false;
+  rank.in_round = rank.stepping = rank.arrived = rank.waiting = rank.copies_begun = false;
   changed_ = true;
   // Others may have the next weights, and this rank gives up its own to receive those: a death
   // meanwhile is a second fault.

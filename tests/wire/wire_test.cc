@@ -34,6 +34,7 @@ using v1alpha1::OperatorMessage;
 const std::set<std::string>& NewestFields() {
   static const auto* const kFields = new std::set<std::string>{
       "agent.hello.protocols",
+      "agent.ready.ranks.reads_replicas",
       "operator.welcome.prepare_deadline_seconds",
       "operator.welcome.protocol",
   };

@@ -101,6 +101,23 @@ TEST(ReplicasTest, AWorkerLostWithItsMemoryIsReplacedFromItsReplica) {
   }
 }
 
+// The round after the loss has the survivors alone: the replacement joins a later one.
+TEST(ReplicasTest, SurvivorsGoOnWithoutTheLostWorkerFromItsReplica) {
+  for (const char* zero : {"1", "3"}) {
+    DisturbedJobSpec job = Job(/*save_every=*/kSteps, zero);
+    job.min_workers = 2;
+    job.on_rank_failure = "Shrink";
+    const auto run = StartUntilStep(45, absl::StrCat("survivors-", zero), job);
+    const std::vector<pid_t> agents = run->Agents();
+    ASSERT_EQ(agents.size(), 3u) << run->Output();
+    LoseNodesOf(*run, {agents[1]});
+    ExpectUndividedState(*run, kSteps);
+    EXPECT_THAT(run->Output(), HasSubstr("with 1 slice that no rank has from replicas of "));
+    EXPECT_THAT(run->Output(), Not(HasSubstr("starting from initial weights: ")));
+    EXPECT_GE(RoundOf(*run), 2) << run->Output();
+  }
+}
+
 // Steps take long enough that each copy is made and sent within the next one.
 TEST(ReplicasTest, WithACopyOfEachStepALostWorkerTakesOneStepBackAtMost) {
   DisturbedJobSpec job = Job(/*save_every=*/36, "1");

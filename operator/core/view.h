@@ -119,7 +119,11 @@ struct PodView {
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
-  std::string gpu_fault;  // what its node's conditions say about a broken GPU; empty: nothing
+  // What its node's conditions say about a broken GPU, about the network between nodes, and about
+  // the machine itself; empty: nothing.
+  std::string gpu_fault;
+  std::string network_fault;
+  std::string machine_fault;
   // Wall: its kubelet accepted it, soon after it was bound; InfinitePast: not known.
   absl::Time accepted = absl::InfinitePast();
   WorkerRates rates;

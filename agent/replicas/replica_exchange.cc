@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/replicas/replica_fetch.h"
+#include "base/host_port.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
@@ -44,7 +45,7 @@ absl::Status ReplicaExchange::Serve(int64_t room) {
                    {.address = on_socket ? socket : "[::]:0", .job_uid = options_.worker.job_uid()},
                    on_socket ? grpc::InsecureServerCredentials() : MakePeerServerCredentials(keys_),
                    store_, files_));
-  endpoint_ = on_socket ? socket : absl::StrCat(options_.host, ":", server_->port());
+  endpoint_ = on_socket ? socket : HostAndPort(options_.host, server_->port());
   MUSTER_ASSIGN_OR_RETURN(
       sender_, ReplicaSender::Start(
                    {.worker = options_.worker, .ranks = options_.ranks, .folder = options_.folder},

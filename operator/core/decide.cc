@@ -22,6 +22,7 @@
 #include "operator/core/hand_over.h"
 #include "operator/core/keep_spares.h"
 #include "operator/core/ledger.h"
+#include "operator/core/low_utilisation.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
 #include "operator/core/replicas.h"
@@ -64,6 +65,7 @@ constexpr Policy kPolicies[] = {
     FindSlowLinks,
     EvacuateNodes,
     GrowIntoFreeCapacity,
+    GiveUpIdleWorkers,
     KeepSpares,
     SaveBeforeMembersChange,
     DriveRounds,

@@ -219,6 +219,7 @@ struct StragglerView {
   int64_t steps = 0;  // that were counted
   double share = 0;   // of them, those in which it was the busiest
   double factor = 1;  // the time of the busiest rank of a step, in times of the mean
+  double busy = 1;    // the part of the time in which the ranks were busy, in the mean
 };
 
 struct ProgressView {

@@ -131,7 +131,7 @@ struct DiskReading {
   std::string state;
 };
 
-// What the kernel says of its clock, by adjtimex(2).
+// The kernel's own view of its clock, by adjtimex(2).
 struct ClockReading {
   bool synchronized = false;     // by NTP or another source
   double max_error_seconds = 0;  // the kernel's bound, which grows while nobody sets the clock

@@ -27,7 +27,7 @@ inline constexpr uint64_t kSymbolErrorsAnHour = 120;
 // The time for which flaps and symbol errors count after the last one.
 inline constexpr absl::Duration kRemembered = absl::Hours(1);
 
-// What is remembered of a port.
+// The behaviour of a port since the machine started.
 struct LinkPast {
   bool was_active = false;
   std::optional<absl::Time> down_since;

@@ -16,9 +16,9 @@
 
 namespace muster::agent {
 
-// What is remembered of a machine's ports and disks since it started, to judge them by. Kept as a
-// file below /run, which is empty after each start of the machine, as are times of a clock that
-// starts with it. Times are in whole seconds of that clock.
+// The behaviour of a machine's ports and disks since it started, by which they are judged. It is
+// kept as a file below /run, which is empty after each start of the machine. Times are in whole
+// seconds of a clock that starts with the machine, too.
 struct MachinePast {
   std::map<std::string, LinkPast> ports;  // by PortName()
   // By the disk's name: the time since which its controller has failed.

@@ -6,7 +6,7 @@
 
 namespace muster::agent {
 
-// What the node agent remembers since its machine started. A value.
+// All that the node agent remembers since its machine started. A value.
 struct NodeMemory {
   XidCounts xids;
   MachinePast machine;

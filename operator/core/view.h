@@ -119,8 +119,8 @@ struct PodView {
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
-  // What its node's conditions say about a broken GPU, about the network between nodes, and about
-  // the machine itself; empty: nothing.
+  // The words of its node's conditions about a broken GPU, about the network between nodes, and
+  // about the machine itself; empty: none.
   std::string gpu_fault;
   std::string network_fault;
   std::string machine_fault;

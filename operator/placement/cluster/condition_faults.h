@@ -8,8 +8,8 @@
 
 namespace muster::control {
 
-// What a node's conditions say about faults, by whom they concern, as "muster.dev/GPUHealthy is
-// False (FatalXid)"; empty: nothing.
+// Sentences about faults by a node's conditions, as "muster.dev/GPUHealthy is False (FatalXid)", by
+// whom they concern; empty: none.
 struct ConditionFaults {
   std::string gpus;     // a GPU or a link between GPUs is broken
   std::string network;  // the network between nodes does not work as it should

@@ -61,7 +61,7 @@ absl::StatusOr<S3Credentials> CredentialsCache::Get() {
     const absl::Time now = clock_.Wall();
     const bool good = held_ && now < held_->expires;
     if (good && (renewing_ || now < renew_at_)) return held_->keys;
-    // Who waited for a renewal that failed does not ask again at once.
+    // A thread that waited for a renewal which failed does not ask again at once.
     if (!good && renewals_ != renewals && !newest_.ok()) return newest_;
     if (renewing_) {
       renewed_.Wait(mu_);

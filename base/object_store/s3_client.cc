@@ -68,7 +68,7 @@ struct S3Client::Request {
   size_t most_bytes = kMostDocument;
 };
 
-// What came of one try.
+// The result of one try.
 struct S3Client::Outcome {
   absl::Status status;
   bool retry = false;  // the same request may succeed soon

@@ -10,6 +10,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/cost.h"
 #include "operator/core/deletion.h"
+#include "operator/core/disk_copies.h"
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
 #include "operator/core/expiry.h"
@@ -70,6 +71,7 @@ constexpr Policy kPolicies[] = {
     SaveBeforeMembersChange,
     DriveRounds,
     KeepReplicas,
+    KeepCopiesOnDisk,
     SaveOnRequest,
     SaveAtIntervals,
     ReconcilePods,

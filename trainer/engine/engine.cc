@@ -12,6 +12,7 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/chunk_share.h"
+#include "trainer/engine/device_memory.h"
 #include "trainer/engine/message_tensor.h"
 #include "trainer/engine/out_of_memory.h"
 #include "trainer/engine/slice_gather.h"
@@ -95,6 +96,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   communicator_ = &communicator;
   groups_ = groups;
   TakeBusySeconds();
+  device_bytes_ = MemoryOfDevice(options.device);
   values_ =
       shard.whole() && !shape.values_divided
           ? nullptr
@@ -315,7 +317,8 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .writing = requests.is_writing && requests.is_writing(),
                                .rank = communicator_->rank(),
                                .ranks = communicator_->size(),
-                               .busy_seconds = TakeBusySeconds()};
+                               .busy_seconds = TakeBusySeconds(),
+                               .device_memory = MemoryForVote(options.device, device_bytes_)};
   // The all-reduce destroys its input when it breaks off; `share` stays.
   at::Tensor message =
       ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));
@@ -333,6 +336,9 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   MUSTER_RETURN_IF_ERROR(
       CheckTrajectories(AsSpan(message), options.trajectory, communicator_->size()));
   outcome.busy = DecodeBusyTimes(AsSpan(message), communicator_->size());
+  if (share.device_memory.has_value()) {
+    outcome.device_memory = DecodeDeviceMemory(AsSpan(message), communicator_->size());
+  }
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
   outcome.copy = totals.copy_requests == communicator_->size();

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -44,12 +45,14 @@ void* Unmarked(const void* address) {
 std::atomic<int64_t> limit = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> in_use = 0;
 std::atomic<int64_t> most_in_use = 0;
+std::atomic<int64_t> refusals = 0;
 std::atomic<bool> broken = false;
 std::atomic<int64_t> reads = 0;
 // True while an operator of the device runs on copies, which are no reads of the host's.
 thread_local bool in_operator = false;
 
-// Counts as LibTorch's allocators of devices do. It keeps nothing that no tensor has.
+// Counts as LibTorch's allocators of devices do, which try again once before they refuse. It keeps
+// nothing that no tensor has.
 class MarkedMemory final : public c10::DeviceAllocator {
  public:
   bool initialized() override { return true; }
@@ -61,10 +64,16 @@ class MarkedMemory final : public c10::DeviceAllocator {
     c10::CachingDeviceAllocator::DeviceStats stats;
     stats.allocated_bytes[0].current = stats.reserved_bytes[0].current = in_use.load();
     stats.allocated_bytes[0].peak = most_in_use.load();
+    stats.num_alloc_retries = stats.num_ooms = refusals.load();
     return stats;
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+    const int64_t total = std::min(limit.load(), int64_t{1} << 50);
+    return {static_cast<size_t>(total - in_use.load()), static_cast<size_t>(total)};
   }
   c10::DataPtr allocate(size_t bytes) override {
     const int64_t used = static_cast<int64_t>(bytes) + in_use.load();
+    if (used > limit.load()) ++refusals;
     TORCH_CHECK_WITH(OutOfMemoryError, used <= limit.load(), "the fake device has no memory for ",
                      bytes, " bytes");
     void* const memory = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);

@@ -115,9 +115,10 @@ TEST_P(DeviceTest, AStepReadsItsDeviceTwiceHoweverManyMicroBatchesAndBlocksItHas
       shape.layers = layers;
       SoloEngine solo(options, shape);
       solo.Step();
-      const int64_t before = FakeDeviceReads();
+      const int64_t reads = FakeDeviceReads(), waits = FakeDeviceWaits();
       solo.Step();
-      EXPECT_EQ(FakeDeviceReads() - before, 2) << micro_batches << " " << layers;
+      EXPECT_EQ(FakeDeviceReads() - reads, 2) << micro_batches << " " << layers;
+      EXPECT_EQ(FakeDeviceWaits() - waits, 0) << micro_batches << " " << layers;
     }
   }
 }

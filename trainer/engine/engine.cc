@@ -20,6 +20,7 @@
 #include "trainer/engine/table_factory.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/model/block.h"
+#include "trainer/offload/host_copy.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/unit.h"
 #include "trainer/parallel/unit_layout.h"
@@ -141,10 +142,9 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
     positions_ =
         at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
   }
-  // The host does not wait for the device to take them.
   return MicroBatchContext{
-      .tokens = batch.tokens.to(options.device, /*non_blocking=*/true),
-      .labels = batch.labels.to(options.device, /*non_blocking=*/true),
+      .tokens = ToDevice(batch.tokens, options.device),
+      .labels = ToDevice(batch.labels, options.device),
       .positions = positions_,
       .samples = std::move(batch.samples),
       .step = step,

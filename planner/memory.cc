@@ -13,8 +13,8 @@ constexpr int64_t kFixedBytes = int64_t{300} << 20;
 
 int64_t ElementBytes(Precision precision) { return precision == Precision::kFp64 ? 8 : 4; }
 
-// The element size in which the blocks compute and save for the backward pass. With FP8, a layer
-// saves its input in FP8, which layers with one input do each, and its output is BF16.
+// The element size in which the blocks compute and save for the backward pass. With FP8, inputs of
+// layers are saved in FP8 and outputs are BF16: all are counted as BF16.
 int64_t ComputeBytes(Precision precision) {
   switch (precision) {
     case Precision::kBf16:

@@ -112,17 +112,23 @@ struct SendToOperator {
 struct ReservePort {
   v1alpha1::RoundId round;
 };
-// Serves replicas of others' copies from now on, in that many bytes; answered by ReplicasChanged.
+// Serves replicas of others' copies from now on, in that many bytes, and the copies that are below
+// the folder `disk`; answered by ReplicasChanged.
 struct ServeReplicas {
   int64_t room = 0;
+  std::string disk;  // empty: no copies on disk
+};
+// Keeps on disk the next copy of each rank that is of that step or a later one.
+struct KeepOnDisk {
+  int64_t from_step = 0;
 };
 // Streams the ranks' copies to that peer from now on; nullopt: to nobody. Answered by
 // ReplicaReported for each rank, again when a copy is whole there.
 struct ReplicateTo {
   std::optional<v1alpha1::ReplicaPeer> peer;
 };
-// Fetches the copies of worker `of` from those peers, in at most that time, for this worker's
-// ranks; answered by ReplicasFetched.
+// Fetches the copies of worker `of` from the disk, if copies are kept there, and from those peers,
+// in at most that time, for this worker's ranks; answered by ReplicasFetched.
 struct FetchReplicas {
   int of = 0;
   std::vector<v1alpha1::ReplicaPeer> sources;
@@ -139,8 +145,9 @@ struct ExitAgent {
   std::string reason;
 };
 
-using Action = std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort,
-                            ServeReplicas, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
+using Action =
+    std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort, ServeReplicas,
+                 KeepOnDisk, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
 
 }  // namespace muster::agent
 

@@ -98,6 +98,8 @@ void WorkerMachine::On(const OperatorMessageReceived& event) {
       return OnSave(message.save());
     case v1alpha1::OperatorMessage::kReplicate:
       return OnReplicate(message.replicate());
+    case v1alpha1::OperatorMessage::kToDisk:
+      return OnToDisk(message.to_disk());
     case v1alpha1::OperatorMessage::KIND_NOT_SET:
       return;  // an order of a newer operator
   }

@@ -88,6 +88,7 @@ class WorkerMachine {
   void OnStop(const v1alpha1::StopWorker& stop);
   void OnSave(const v1alpha1::SaveCheckpoint& save);
   void OnReplicate(const v1alpha1::ReplicateCopies& replicate);
+  void OnToDisk(const v1alpha1::CopyToDisk& order);
   void OnCheckpoint(const v1alpha1::CheckpointReport& report);
   void OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready);
   void OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined);
@@ -116,10 +117,10 @@ class WorkerMachine {
   // `knows_end`: the operator knows that ranks have failed for good, and wants another attempt.
   void PrepareTrainers(bool fresh, bool knows_end);
   void PrepareCommand();
-  // Serves replicas if `spec` wants them.
+  // Serves replicas, and copies on the node's disk, if `spec` wants them.
   void ServeReplicas(const v1alpha1::TrainingJobSpec& spec);
-  // Before the first round of the ranks there is nothing here to go on from: asks the agents that
-  // keep the replicas of the worker that had the ranks.
+  // Before the first round of the ranks there is nothing in memory to go on from: looks on the disk
+  // of the node, and asks the agents that keep copies of the worker that had the ranks.
   void FetchReplicas(const v1alpha1::PrepareRound& prepare);
   // Tells a rank where the replicas are that it can read: those of the rank of a worker kept here
   // that has the same local rank.

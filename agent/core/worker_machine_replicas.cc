@@ -1,5 +1,6 @@
-// The part of the worker machine that deals with replicas: of others' copies, which this agent
-// keeps, and of its own ranks' copies, which another keeps.
+// The part of the worker machine that deals with copies beyond those of its ranks' memory: replicas
+// of others' copies, which this agent keeps, of its own ranks' copies, which another keeps, and
+// copies on the disk of the node.
 #include <algorithm>
 
 #include "agent/core/copies_layout.h"
@@ -18,14 +19,17 @@ constexpr double kShareOfPrepare = 0.5;
 }  // namespace
 
 void WorkerMachine::ServeReplicas(const v1alpha1::TrainingJobSpec& spec) {
-  if (!WantsReplicas(spec)) return;
+  if (!WantsReplicas(spec) && !WantsCopiesOnDisk(spec)) return;
+  const v1alpha1::MemoryCheckpointSpec& memory = spec.checkpoint().memory();
   // Half of the memory is for this worker's own copies.
-  const int64_t room = ParseBytes(spec.checkpoint().memory().size()).value_or(0) / 2;
-  Do(agent::ServeReplicas{room});
+  const int64_t room = WantsReplicas(spec) ? ParseBytes(memory.size()).value_or(0) / 2 : 0;
+  Do(agent::ServeReplicas{room, memory.disk().path()});
 }
 
 void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
-  if (prepare.fresh() || !WantsReplicas(round_spec_) || prepare.replicas_at().empty()) return;
+  if (prepare.fresh()) return;
+  const bool elsewhere = WantsReplicas(round_spec_) && !prepare.replicas_at().empty();
+  if (!elsewhere && !WantsCopiesOnDisk(round_spec_)) return;
   fetching_ = true;
   // A spare takes the place of another worker.
   const int of = prepare.has_copies_of() ? prepare.copies_of() : config_.worker.index();
@@ -70,6 +74,10 @@ void WorkerMachine::OnReplicate(const v1alpha1::ReplicateCopies& replicate) {
   std::optional<v1alpha1::ReplicaPeer> peer;
   if (replicate.has_peer()) peer = replicate.peer();
   Do(ReplicateTo{std::move(peer)});
+}
+
+void WorkerMachine::OnToDisk(const v1alpha1::CopyToDisk& order) {
+  if (Same(order.round(), round_)) Do(KeepOnDisk{order.from_step()});
 }
 
 }  // namespace muster::agent

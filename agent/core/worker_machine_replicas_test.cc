@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/core/worker_machine_test_util.h"
@@ -68,6 +69,34 @@ TEST(WorkerMachineReplicasTest, AJobWithoutReplicasServesAndFetchesNone) {
   EXPECT_THAT(world.replica_rooms(), IsEmpty());
   EXPECT_THAT(world.fetches(), IsEmpty());
   EXPECT_TRUE(WasPrepared(world, 0));
+}
+
+TEST(WorkerMachineReplicasTest, CopiesOnDiskAreServedAndLookedForWithoutReplicas) {
+  World world;
+  v1alpha1::TrainingJobSpec spec = SpecWith(0);
+  spec.mutable_checkpoint()->mutable_memory()->mutable_disk()->set_path("/disk");
+  world.welcome_spec = std::move(spec);
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  EXPECT_THAT(world.replica_rooms(), Each(0));
+  EXPECT_THAT(world.disks(), Contains("/disk"));
+  ASSERT_THAT(world.fetches(), SizeIs(1)) << "its own disk, even if nobody else has any";
+  EXPECT_THAT(world.fetches()[0].sources, IsEmpty());
+  EXPECT_FALSE(WasPrepared(world, 0));
+  world.Do(ReplicasFetched{});
+  EXPECT_TRUE(WasPrepared(world, 0));
+}
+
+TEST(WorkerMachineReplicasTest, CopiesAreKeptOnDiskAsTheNewestRoundSays) {
+  World world = AttachedWorld(0);
+  world.Run(1, 2);
+  for (const int64_t round : {1, 2}) {
+    OperatorMessage message;
+    *message.mutable_to_disk()->mutable_round() = Round(1, round);
+    message.mutable_to_disk()->set_from_step(10 * round);
+    world.Say(message);
+  }
+  EXPECT_THAT(world.kept_on_disk(), ElementsAre(20));
 }
 
 TEST(WorkerMachineReplicasTest, ASpareFetchesTheCopiesOfTheWorkerWhosePlaceItTakes) {

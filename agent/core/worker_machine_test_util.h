@@ -177,6 +177,8 @@ class World {
   bool said_loading() const { return said_loading_; }
   const std::vector<std::string>& redials() const { return redials_; }
   const std::vector<int64_t>& replica_rooms() const { return replica_rooms_; }
+  const std::vector<std::string>& disks() const { return disks_; }
+  const std::vector<int64_t>& kept_on_disk() const { return kept_on_disk_; }
   const std::vector<std::optional<v1alpha1::ReplicaPeer>>& replicated_to() const {
     return replicated_to_;
   }
@@ -233,8 +235,12 @@ class World {
     if (!a.message.has_heartbeat()) said_.push_back(a.message);
   }
   void Apply(ReservePort&) { ++port_requests_; }
-  void Apply(ServeReplicas& a) { replica_rooms_.push_back(a.room); }
+  void Apply(ServeReplicas& a) {
+    replica_rooms_.push_back(a.room);
+    disks_.push_back(a.disk);
+  }
   void Apply(ReplicateTo& a) { replicated_to_.push_back(a.peer); }
+  void Apply(KeepOnDisk& a) { kept_on_disk_.push_back(a.from_step); }
   void Apply(FetchReplicas& a) { fetches_.push_back(a); }
   void Apply(Redial& a) { redials_.push_back(a.address); }
   void Apply(ExitAgent& a) {
@@ -259,6 +265,8 @@ class World {
   bool said_loading_ = false;
   int port_requests_ = 0;
   std::vector<int64_t> replica_rooms_;
+  std::vector<std::string> disks_;
+  std::vector<int64_t> kept_on_disk_;
   std::vector<std::optional<v1alpha1::ReplicaPeer>> replicated_to_;
   std::vector<FetchReplicas> fetches_;
   int exit_code_ = -1;

@@ -167,7 +167,8 @@ std::vector<DiskReading> ReadDisks(const SysfsTree& sys) {
     if (sectors <= 0 || sectors > std::numeric_limits<int64_t>::max() / kSectorBytes) continue;
     disks.push_back({name, sys.Text(path + "/device/model").value_or("").substr(0, 128),
                      sectors * kSectorBytes,
-                     sys.Number(path + "/queue/rotational").value_or(0) == 1});
+                     sys.Number(path + "/queue/rotational").value_or(0) == 1,
+                     sys.Text(path + "/device/state").value_or("").substr(0, 32)});
   }
   return disks;
 }

@@ -111,6 +111,7 @@ TEST_F(MachineReaderTest, OnlyDisksCount) {
   Device("block/nvme0n1", "nvme0", "0");
   Write("block/nvme0n1/size", "7814037168\n");
   Write("devices/pci0000:00/nvme0/model", "SAMSUNG MZQL23T8     \n");
+  Write("devices/pci0000:00/nvme0/state", "live\n");
   Write("block/nvme0n1/queue/rotational", "0\n");
   Write("block/loop0/size", "8\n");
   Device("block/sr0", "1:0:0:0", "0");
@@ -121,6 +122,7 @@ TEST_F(MachineReaderTest, OnlyDisksCount) {
   EXPECT_EQ(disks[0].model, "SAMSUNG MZQL23T8");
   EXPECT_EQ(disks[0].bytes, 4000787030016);
   EXPECT_FALSE(disks[0].rotational);
+  EXPECT_EQ(disks[0].state, "live");
 }
 
 TEST_F(MachineReaderTest, ThePciBusKnowsNumaNodes) {

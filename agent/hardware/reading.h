@@ -126,6 +126,15 @@ struct DiskReading {
   std::string model;
   int64_t bytes = 0;
   bool rotational = false;
+  // The kernel's word for its controller: "live" or "dead" of NVMe, "running" or "offline" of SCSI;
+  // empty where the driver has none.
+  std::string state;
+};
+
+// The kernel's own view of its clock, by adjtimex(2).
+struct ClockReading {
+  bool synchronized = false;     // by NTP or another source
+  double max_error_seconds = 0;  // the kernel's bound, which grows while nobody sets the clock
 };
 
 }  // namespace muster::agent

@@ -49,8 +49,8 @@ std::string FatalXidMeaning(uint64_t xid) {
   }
 }
 
-std::vector<GpuFaultFound> FaultsOf(const GpuReading& gpu, const XidCounts& xids) {
-  std::vector<GpuFaultFound> faults;
+std::vector<HealthFault> FaultsOf(const GpuReading& gpu, const XidCounts& xids) {
+  std::vector<HealthFault> faults;
   for (auto it = xids.lower_bound({gpu.uuid, 0}); it != xids.end(); ++it) {
     const auto& [uuid, xid] = it->first;
     if (uuid != gpu.uuid) break;

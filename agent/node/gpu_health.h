@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/hardware/reading.h"
+#include "agent/node/health_fault.h"
 
 // Judges GPUs. Pure.
 namespace muster::agent {
@@ -25,16 +26,9 @@ void Count(const std::vector<XidEvent>& events, XidCounts& counts);
 // inspect it.
 std::string FatalXidMeaning(uint64_t xid);
 
-// A reason why nothing is to run on a GPU.
-struct GpuFaultFound {
-  std::string reason;  // FatalXid | UncorrectableEcc | RowRemapFailure | GpuLost
-  std::string detail;  // one sentence
-
-  friend bool operator==(const GpuFaultFound&, const GpuFaultFound&) = default;
-};
-
-// Returns the faults of a GPU, the gravest first; none if it is well.
-std::vector<GpuFaultFound> FaultsOf(const GpuReading& gpu, const XidCounts& xids);
+// Returns the faults of a GPU, the gravest first; none if it is well: FatalXid, GpuLost,
+// RowRemapFailure, UncorrectableEcc.
+std::vector<HealthFault> FaultsOf(const GpuReading& gpu, const XidCounts& xids);
 
 }  // namespace muster::agent
 

@@ -28,7 +28,7 @@ TEST(GpuHealthTest, AFatalXidIsAFaultOfItsOwnGpuAlone) {
   Count({{"GPU-a", 79}, {"GPU-a", 79}, {"GPU-b", 48}}, xids);
   EXPECT_EQ(xids.at({"GPU-a", 79}), 2u);
   EXPECT_EQ(FaultsOf(Gpu(), xids),
-            (std::vector<GpuFaultFound>{{"FatalXid", "XID 79: the GPU has fallen off the bus"}}));
+            (std::vector<HealthFault>{{"FatalXid", "XID 79: the GPU has fallen off the bus"}}));
   GpuReading other = Gpu();
   other.uuid = "GPU-0";
   EXPECT_TRUE(FaultsOf(other, xids).empty());

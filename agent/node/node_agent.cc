@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "agent/core/worker_event.h"
+#include "agent/hardware/kernel_clock.h"
 #include "agent/hardware/machine_reader.h"
 #include "agent/node/report_builder.h"
 #include "agent/node/xid_store.h"
@@ -37,8 +38,18 @@ CoordinatorClientOptions ClientOptions(const NodeAgentOptions& options) {
   return client;
 }
 
-std::string XidFile(const std::string& state_dir) {
-  return state_dir.empty() ? "" : JoinPath(state_dir, "xids.json");
+std::string StateFile(const std::string& state_dir, const std::string& name) {
+  return state_dir.empty() ? "" : JoinPath(state_dir, name);
+}
+
+// Without its file the agent still sees what is new.
+template <typename Kept>
+void TakeUp(absl::StatusOr<Kept> kept, const std::string& file, Kept& memory) {
+  if (kept.ok()) {
+    memory = *std::move(kept);
+  } else {
+    MUSTER_LOG(ERROR, "faults of before are not known", {"file", file}, {"error", kept.status()});
+  }
 }
 
 // Logs `absence` when it changes.
@@ -59,7 +70,8 @@ NodeAgent::NodeAgent(NodeAgentOptions options, const Clock& clock, ProcessLaunch
     : options_(std::move(options)),
       clock_(clock),
       files_(files),
-      xid_file_(XidFile(options_.flags.state_dir)),
+      xid_file_(StateFile(options_.flags.state_dir, "xids.json")),
+      past_file_(StateFile(options_.flags.state_dir, "machine.json")),
       sys_(options_.flags.sys),
       gpus_(options_.flags.nvml),
       fabric_(launcher, options_.flags.ibnetdiscover, options_.environment),
@@ -75,13 +87,8 @@ NodeAgent::NodeAgent(NodeAgentOptions options, const Clock& clock, ProcessLaunch
 
 absl::Status NodeAgent::Start() {
   if (!xid_file_.empty()) {
-    absl::StatusOr<XidCounts> kept = LoadXids(files_, xid_file_);
-    if (kept.ok()) xids_ = *std::move(kept);
-    // Without its file the agent still sees new errors.
-    if (!kept.ok()) {
-      MUSTER_LOG(ERROR, "XID errors of before are not known", {"file", xid_file_},
-                 {"error", kept.status()});
-    }
+    TakeUp(LoadXids(files_, xid_file_), xid_file_, memory_.xids);
+    TakeUp(LoadMachinePast(files_, past_file_), past_file_, memory_.machine);
   }
   if (options_.flags.metrics.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<MetricsServer>> server =
@@ -162,24 +169,33 @@ void NodeAgent::HearNotices(absl::Time now) {
   } else {
     MUSTER_LOG(INFO, "the notice was taken back", {"who", news.cloud});
   }
-  Send(reporter_.Observed(ReportOf(readings_, xids_), now));
+  Send(reporter_.Observed(ReportOf(readings_, memory_), now));
 }
 
 void NodeAgent::KeepXids() {
-  const XidCounts before = xids_;
-  Count(readings_.gpus.xids, xids_);
-  if (xids_ == before) return;
+  const XidCounts before = memory_.xids;
+  Count(readings_.gpus.xids, memory_.xids);
+  if (memory_.xids == before) return;
   for (const XidEvent& event : readings_.gpus.xids) {
     MUSTER_LOG(WARN, "XID error", {"gpu", event.gpu_uuid}, {"xid", event.xid},
                {"fatal", !FatalXidMeaning(event.xid).empty()});
   }
   if (xid_file_.empty()) return;
-  const absl::Status kept = SaveXids(files_, xid_file_, xids_);
+  const absl::Status kept = SaveXids(files_, xid_file_, memory_.xids);
   if (!kept.ok()) MUSTER_LOG(ERROR, "XID errors not kept", {"error", kept});
+}
+
+void NodeAgent::KeepMachinePast(absl::Time now) {
+  const MachinePast before = memory_.machine;
+  Observe(readings_.infiniband_ports, readings_.disks, now, memory_.machine);
+  if (memory_.machine == before || past_file_.empty()) return;
+  const absl::Status kept = SaveMachinePast(files_, past_file_, memory_.machine);
+  if (!kept.ok()) MUSTER_LOG(ERROR, "faults of ports and disks not kept", {"error", kept});
 }
 
 void NodeAgent::Read(absl::Time now) {
   next_reading_ = now + options_.flags.period;
+  readings_.at = now;
   readings_.gpus = gpus_.Read(now);
   for (GpuReading& gpu : readings_.gpus.gpus) {
     gpu.numa_node = NumaNodeOfPci(sys_, gpu.pci_address);
@@ -188,10 +204,12 @@ void NodeAgent::Read(absl::Time now) {
   readings_.network_cards = ReadNetworkCards(sys_);
   readings_.infiniband_ports = ReadInfinibandPorts(sys_);
   readings_.disks = ReadDisks(sys_);
+  readings_.clock = ReadKernelClock();
   KeepXids();
+  KeepMachinePast(now);
   LogAbsences();
   reading_seconds_ = absl::ToDoubleSeconds(clock_.Monotonic() - now);
-  Send(reporter_.Observed(ReportOf(readings_, xids_), now));
+  Send(reporter_.Observed(ReportOf(readings_, memory_), now));
   TellPower(now);
   Publish();
 }
@@ -216,7 +234,7 @@ void NodeAgent::Send(const NodeReporter::Messages& messages) {
 void NodeAgent::Publish() {
   MutexLock lock(mu_);
   shown_.readings = readings_;
-  shown_.xids = xids_;
+  shown_.memory = memory_;
   shown_.own.connected = reporter_.welcome();
   shown_.own.reports = reporter_.reports();
   shown_.own.reading_seconds = reading_seconds_;
@@ -231,7 +249,7 @@ std::string NodeAgent::Page() const {
   const ProcessFigures process = ReadProcessFigures();
   shown.own.cpu_seconds = process.cpu_seconds;
   shown.own.resident_bytes = static_cast<double>(process.resident_bytes);
-  return MetricsPage(shown.readings, shown.xids, shown.own);
+  return MetricsPage(shown.readings, shown.memory, shown.own);
 }
 
 void NodeAgent::Stop() { client_.HangUp(absl::Seconds(2)); }

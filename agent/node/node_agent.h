@@ -11,10 +11,10 @@
 #include "agent/hardware/nvml_gpus.h"
 #include "agent/hardware/sysfs_tree.h"
 #include "agent/node/fabric_probe.h"
-#include "agent/node/gpu_health.h"
 #include "agent/node/gpu_power.h"
 #include "agent/node/metrics_server.h"
 #include "agent/node/node_flags.h"
+#include "agent/node/node_memory.h"
 #include "agent/node/node_metrics.h"
 #include "agent/node/node_readings.h"
 #include "agent/node/node_reporter.h"
@@ -58,6 +58,7 @@ class NodeAgent {
   absl::Duration UntilNext(absl::Time now) const;
   void Read(absl::Time now);
   void KeepXids();
+  void KeepMachinePast(absl::Time now);
   void TellPower(absl::Time now);
   void ProbeFabric(absl::Time now);
   void HearNotices(absl::Time now);
@@ -70,14 +71,16 @@ class NodeAgent {
   const NodeAgentOptions options_;
   const Clock& clock_;
   Files& files_;
-  const std::string xid_file_;  // empty: nothing is kept
+  // Empty: nothing is kept.
+  const std::string xid_file_;
+  const std::string past_file_;
   SysfsTree sys_;
   NvmlGpus gpus_;
   FabricProbe fabric_;
   CoordinatorClient client_;
   NodeReporter reporter_;
   GpuPowerMeter power_;
-  XidCounts xids_;
+  NodeMemory memory_;
   NodeReadings readings_;
   absl::Time next_reading_ = absl::InfinitePast();
   absl::Time next_fabric_ = absl::InfinitePast();
@@ -91,7 +94,7 @@ class NodeAgent {
   // The values that the metrics' thread shows.
   struct Shown {
     NodeReadings readings;
-    XidCounts xids;
+    NodeMemory memory;
     AgentFigures own;
   };
   mutable Mutex mu_;

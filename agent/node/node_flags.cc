@@ -115,7 +115,8 @@ const std::vector<NodeAgentFlag>& NodeAgentFlagTable() {
        "where Prometheus finds the metrics, over plain HTTP: IPV4:PORT; empty for none; default "
        "0.0.0.0:9402"},
       {"state-dir", "",
-       "where the GPUs' XID errors are kept over a restart of the agent; a folder that is empty "
+       "where the faults that were seen are kept over a restart of the agent; a folder that is "
+       "empty "
        "after a start of the machine; default none"},
       {"period", "", "the time between two readings; default 10s"},
       {"fabric-period", "", "the time between two looks at the InfiniBand fabric; default 6h"},

@@ -75,6 +75,10 @@ void AddLinks(Catalog& all) {
        "Errors of all NVLinks of the GPU: crc, replay, recovery."});
   Set(all, NodeMetric::kInfinibandUp,
       {"muster_node_infiniband_up", kGauge, port, "1 if the port is ACTIVE."});
+  Set(all, NodeMetric::kInfinibandHealthy,
+      {"muster_node_infiniband_healthy", kGauge, port,
+       "1, or 0 while the port has a fault: it went down, its link flaps, too many symbol "
+       "errors."});
   Set(all, NodeMetric::kInfinibandRate,
       {"muster_node_infiniband_rate_bytes_per_second", kGauge, port, "Rate of the link."});
   Set(all, NodeMetric::kInfinibandBytes,
@@ -92,6 +96,24 @@ void AddLinks(Catalog& all) {
        "Ticks in which data waited and could not be sent, for want of credits: congestion."});
   Set(all, NodeMetric::kNetworkUp,
       {"muster_node_network_up", kGauge, {"device"}, "1 if the network card's link is up."});
+}
+
+void AddMachine(Catalog& all) {
+  Set(all, NodeMetric::kDiskHealthy,
+      {"muster_node_disk_healthy",
+       kGauge,
+       {"device"},
+       "1, or 0 while the disk's controller has failed."});
+  Set(all, NodeMetric::kClockSynchronized,
+      {"muster_node_clock_synchronized",
+       kGauge,
+       {},
+       "1 if the kernel knows of something that sets its clock, such as NTP."});
+  Set(all, NodeMetric::kClockMaxError,
+      {"muster_node_clock_max_error_seconds",
+       kGauge,
+       {},
+       "The most by which the clock may be wrong; grows while nothing sets it."});
 }
 
 void AddOwn(Catalog& all) {
@@ -117,6 +139,7 @@ const NodeMetricSpec& SpecOf(NodeMetric metric) {
     auto* catalog = new Catalog;
     AddGpus(*catalog);
     AddLinks(*catalog);
+    AddMachine(*catalog);
     AddOwn(*catalog);
     return catalog;
   }();

@@ -102,12 +102,13 @@ void AddGpu(const GpuReading& gpu, const std::string& driver, const XidCounts& x
   AddNvlinks(gpu, index, page);
 }
 
-void AddPort(const InfinibandReading& port, Page& page) {
+void AddPort(const InfinibandReading& port, bool healthy, Page& page) {
   constexpr double kBytesOfGigabit = 1e9 / 8;
   const std::string number = absl::StrCat(port.port);
   const LabelValues labels = {port.device, number};
   const auto with = [&](const char* last) { return LabelValues{port.device, number, last}; };
   page.Add(NodeMetric::kInfinibandUp, port.state == "ACTIVE" ? 1 : 0, labels);
+  page.Add(NodeMetric::kInfinibandHealthy, healthy ? 1 : 0, labels);
   page.Add(NodeMetric::kInfinibandRate, port.gigabits_per_second * kBytesOfGigabit, labels);
   const InfinibandCounters& counters = port.counters;
   page.Add(NodeMetric::kInfinibandBytes, counters.sent_bytes, with("sent"));
@@ -122,14 +123,24 @@ void AddPort(const InfinibandReading& port, Page& page) {
 
 }  // namespace
 
-std::string MetricsPage(const NodeReadings& readings, const XidCounts& xids,
+std::string MetricsPage(const NodeReadings& readings, const NodeMemory& memory,
                         const AgentFigures& own) {
   Page page;
   page.Add(NodeMetric::kGpus, static_cast<double>(readings.gpus.gpus.size()));
   for (const GpuReading& gpu : readings.gpus.gpus) {
-    AddGpu(gpu, readings.gpus.driver_version, xids, page);
+    AddGpu(gpu, readings.gpus.driver_version, memory.xids, page);
   }
-  for (const InfinibandReading& port : readings.infiniband_ports) AddPort(port, page);
+  for (const InfinibandReading& port : readings.infiniband_ports) {
+    AddPort(port, FaultsOf(port, memory.machine, readings.at).empty(), page);
+  }
+  for (const DiskReading& disk : readings.disks) {
+    page.Add(NodeMetric::kDiskHealthy, FaultsOf(disk, memory.machine, readings.at).empty() ? 1 : 0,
+             {disk.name});
+  }
+  if (readings.clock.has_value()) {
+    page.Add(NodeMetric::kClockSynchronized, readings.clock->synchronized ? 1 : 0);
+    page.Add(NodeMetric::kClockMaxError, readings.clock->max_error_seconds);
+  }
   for (const NetworkCardReading& card : readings.network_cards) {
     page.Add(NodeMetric::kNetworkUp, card.up ? 1 : 0, {card.name});
   }

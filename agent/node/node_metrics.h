@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "agent/node/gpu_health.h"
+#include "agent/node/node_memory.h"
 #include "agent/node/node_readings.h"
 
 namespace muster::agent {
@@ -20,7 +20,7 @@ struct AgentFigures {
 
 // Returns the page that Prometheus scrapes, in its text format 0.0.4: the metrics of
 // node_metric_catalog.h. A value that a machine does not give has no series. Pure.
-std::string MetricsPage(const NodeReadings& readings, const XidCounts& xids,
+std::string MetricsPage(const NodeReadings& readings, const NodeMemory& memory,
                         const AgentFigures& own);
 
 }  // namespace muster::agent

@@ -45,13 +45,18 @@ NodeReadings Full() {
   card.name = "eth0";
   card.up = true;
   readings.network_cards = {card};
+  readings.disks = {
+      {.name = "nvme0n1", .model = "", .bytes = 1, .rotational = false, .state = "dead"}};
+  readings.clock = ClockReading{.synchronized = true, .max_error_seconds = 0.25};
+  readings.at = absl::FromUnixSeconds(1000);
   return readings;
 }
 
 TEST(NodeMetricsTest, EveryMetricOfTheCatalogueHasASeries) {
-  XidCounts xids;
-  Count({{"GPU-a", 79}}, xids);
-  const std::string page = MetricsPage(Full(), xids, {true, 4, 0.01, 1.5, 30e6});
+  NodeMemory memory;
+  Count({{"GPU-a", 79}}, memory.xids);
+  memory.machine.failed_disks["nvme0n1"] = absl::FromUnixSeconds(900);
+  const std::string page = MetricsPage(Full(), memory, {true, 4, 0.01, 1.5, 30e6});
   for (int i = 0; i < static_cast<int>(NodeMetric::kCount); ++i) {
     const NodeMetricSpec& spec = SpecOf(static_cast<NodeMetric>(i));
     const std::string series = "\n" + spec.name + (spec.labels.empty() ? " " : "{");
@@ -68,6 +73,9 @@ TEST(NodeMetricsTest, EveryMetricOfTheCatalogueHasASeries) {
       page, HasSubstr("muster_node_nvlink_errors_total{gpu=\"3\",uuid=\"GPU-a\",kind=\"crc\"} 5"));
   EXPECT_THAT(page, HasSubstr("muster_node_infiniband_rate_bytes_per_second{device=\"mlx5_0\",port="
                               "\"1\"} 50000000000"));
+  EXPECT_THAT(page, HasSubstr("muster_node_infiniband_healthy{device=\"mlx5_0\",port=\"1\"} 1"));
+  EXPECT_THAT(page, HasSubstr("muster_node_disk_healthy{device=\"nvme0n1\"} 0"));
+  EXPECT_THAT(page, HasSubstr("muster_node_clock_max_error_seconds 0.25"));
   EXPECT_THAT(page, HasSubstr("muster_node_agent_connected 1"));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "agent/hardware/fabric_links.h"
 #include "agent/hardware/reading.h"
 #include "agent/notices/notice.h"
@@ -13,6 +14,7 @@ namespace muster::agent {
 
 // All that the node agent found on its node, at one time. A value.
 struct NodeReadings {
+  absl::Time at = absl::InfinitePast();  // monotonic, of all but `fabric` and `notice`
   GpuReadings gpus;
   std::vector<NumaReading> numa_nodes;
   std::vector<NetworkCardReading> network_cards;
@@ -22,6 +24,7 @@ struct NodeReadings {
   // the fabric.
   FabricLinks fabric;
   std::string fabric_absence;
+  std::optional<ClockReading> clock;
   // The machine's cloud has announced that it takes it away.
   std::optional<Notice> notice;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/utf8.h"
@@ -26,6 +27,15 @@ std::string Mended(std::string_view text) {
   return mended;
 }
 
+void AddFaults(const std::vector<HealthFault>& faults,
+               google::protobuf::RepeatedPtrField<v1alpha1::HardwareFault>& told) {
+  for (const HealthFault& fault : faults) {
+    v1alpha1::HardwareFault& found = *told.Add();
+    found.set_reason(fault.reason);
+    found.set_detail(Mended(fault.detail));
+  }
+}
+
 void AddGpu(const GpuReading& gpu, const XidCounts& xids, NodeReport& report) {
   v1alpha1::GpuReport& told = *report.add_gpus();
   told.set_index(gpu.index);
@@ -39,14 +49,11 @@ void AddGpu(const GpuReading& gpu, const XidCounts& xids, NodeReport& report) {
   told.set_nvlinks(static_cast<int32_t>(gpu.nvlinks.size()));
   told.set_nvlinks_active(static_cast<int32_t>(std::count_if(
       gpu.nvlinks.begin(), gpu.nvlinks.end(), [](auto& link) { return link.active; })));
-  for (const GpuFaultFound& fault : FaultsOf(gpu, xids)) {
-    v1alpha1::GpuFault& found = *told.add_faults();
-    found.set_reason(fault.reason);
-    found.set_detail(fault.detail);
-  }
+  AddFaults(FaultsOf(gpu, xids), *told.mutable_faults());
 }
 
-void AddPort(const InfinibandReading& port, const FabricLinks& fabric, NodeReport& report) {
+void AddPort(const InfinibandReading& port, const NodeReadings& readings, const MachinePast& past,
+             NodeReport& report) {
   v1alpha1::InfinibandPort& told = *report.add_infiniband_ports();
   told.set_device(Mended(port.device));
   told.set_port(port.port);
@@ -56,8 +63,9 @@ void AddPort(const InfinibandReading& port, const FabricLinks& fabric, NodeRepor
   told.set_state(Mended(port.state));
   told.set_gigabits_per_second(port.gigabits_per_second);
   told.set_link_layer(Mended(port.link_layer));
-  const auto end = fabric.find({port.node_guid, port.port});
-  if (port.node_guid.empty() || end == fabric.end()) return;
+  AddFaults(FaultsOf(port, past, readings.at), *told.mutable_faults());
+  const auto end = readings.fabric.find({port.node_guid, port.port});
+  if (port.node_guid.empty() || end == readings.fabric.end()) return;
   told.set_switch_guid(end->second.guid);
   told.set_switch_name(Mended(end->second.name));
 }
@@ -87,9 +95,9 @@ void Each(const List& all, Add add) {
 
 }  // namespace
 
-NodeReport ReportOf(const NodeReadings& readings, const XidCounts& xids) {
+NodeReport ReportOf(const NodeReadings& readings, const NodeMemory& memory) {
   NodeReport report;
-  Each(readings.gpus.gpus, [&](const GpuReading& gpu) { AddGpu(gpu, xids, report); });
+  Each(readings.gpus.gpus, [&](const GpuReading& gpu) { AddGpu(gpu, memory.xids, report); });
   report.set_driver_version(Mended(readings.gpus.driver_version));
   report.set_gpu_absence(Mended(readings.gpus.absence));
   Each(readings.numa_nodes, [&](const NumaReading& node) {
@@ -100,7 +108,7 @@ NodeReport ReportOf(const NodeReadings& readings, const XidCounts& xids) {
   });
   Each(readings.network_cards, [&](const auto& card) { AddCard(card, report); });
   Each(readings.infiniband_ports,
-       [&](const auto& port) { AddPort(port, readings.fabric, report); });
+       [&](const auto& port) { AddPort(port, readings, memory.machine, report); });
   if (!readings.infiniband_ports.empty()) {
     report.set_fabric_absence(Mended(readings.fabric_absence));
   }
@@ -110,6 +118,7 @@ NodeReport ReportOf(const NodeReadings& readings, const XidCounts& xids) {
     told.set_model(Mended(disk.model));
     told.set_bytes(disk.bytes);
     told.set_rotational(disk.rotational);
+    AddFaults(FaultsOf(disk, memory.machine, readings.at), *told.mutable_faults());
   });
   if (readings.notice) AddNotice(*readings.notice, report);
   return report;

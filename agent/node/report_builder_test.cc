@@ -30,9 +30,14 @@ NodeReadings Readings() {
 }
 
 TEST(ReportBuilderTest, AReportHasHardwareFaultsAndSwitches) {
-  XidCounts xids;
-  Count({{"GPU-a", 79}}, xids);
-  const v1alpha1::NodeReport report = ReportOf(Readings(), xids);
+  NodeMemory memory;
+  Count({{"GPU-a", 79}}, memory.xids);
+  memory.machine.ports["mlx5_0:1"].many_errors = absl::FromUnixSeconds(900);
+  memory.machine.failed_disks["sda"] = absl::FromUnixSeconds(900);
+  NodeReadings readings = Readings();
+  readings.at = absl::FromUnixSeconds(1000);
+  readings.disks = {{.name = "sda", .model = "", .bytes = 1, .rotational = true, .state = "dead"}};
+  const v1alpha1::NodeReport report = ReportOf(readings, memory);
   ASSERT_EQ(report.gpus_size(), 1);
   EXPECT_EQ(report.gpus(0).numa_node(), 1);
   EXPECT_EQ(report.gpus(0).nvlinks(), 2);
@@ -43,6 +48,11 @@ TEST(ReportBuilderTest, AReportHasHardwareFaultsAndSwitches) {
   EXPECT_EQ(report.infiniband_ports(0).switch_guid(), "0000000000200000");
   EXPECT_EQ(report.infiniband_ports(0).switch_name(), "leaf-0");
   EXPECT_FALSE(report.infiniband_ports(0).has_numa_node());
+  ASSERT_EQ(report.infiniband_ports(0).faults_size(), 1);
+  EXPECT_EQ(report.infiniband_ports(0).faults(0).reason(), "SymbolErrors");
+  ASSERT_EQ(report.disks_size(), 1);
+  ASSERT_EQ(report.disks(0).faults_size(), 1);
+  EXPECT_EQ(report.disks(0).faults(0).reason(), "DiskFailed");
 }
 
 TEST(ReportBuilderTest, ANoticeOfTheCloudIsToldWithItsDeadline) {
@@ -80,7 +90,8 @@ TEST(ReportBuilderTest, BytesThatAreNoTextAreMended) {
 
 TEST(ReportBuilderTest, AnEndlessListIsCut) {
   NodeReadings readings;
-  readings.disks.resize(100'000, {.name = "sda", .bytes = 1});
+  readings.disks.resize(100'000,
+                        {.name = "sda", .model = "", .bytes = 1, .rotational = false, .state = ""});
   EXPECT_EQ(ReportOf(readings, {}).disks_size(), 512);
 }
 

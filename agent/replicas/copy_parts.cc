@@ -1,7 +1,6 @@
 #include "agent/replicas/copy_parts.h"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +8,7 @@
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/random_name.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {
@@ -18,14 +18,9 @@ using v1alpha1::ReplicaPart;
 
 constexpr size_t kMaxManifest = size_t{64} << 20;
 constexpr size_t kMaxFiles = 64;
-// Names of hidden folders begin so: listings of copies pass over them.
-constexpr char kArriving[] = ".arriving-";
 
-// Returns a name that no other arrival of this process has.
-std::string HiddenName() {
-  static std::atomic<int64_t> arrivals = 0;
-  return absl::StrCat(kArriving, ++arrivals);
-}
+// Returns a name that no other arrival has: agents of one node may share a disk.
+std::string HiddenName() { return absl::StrCat(kArrivingPrefix, RandomName()); }
 
 bool IsPlainName(const std::string& name) {
   const bool known = std::all_of(name.begin(), name.end(), [](char c) {
@@ -82,25 +77,28 @@ absl::Status SendCopy(Files& files, const std::string& path, const v1alpha1::Wor
 absl::StatusOr<std::unique_ptr<CopyReceiver>> CopyReceiver::Begin(Files& files,
                                                                   const std::string& job_uid,
                                                                   const v1alpha1::ReplicaHead& head,
-                                                                  const std::string& folder) {
+                                                                  const std::string& folder,
+                                                                  Sync sync) {
   if (StepOfCheckpointName(head.directory()) < 0) {
     return Malformed(absl::StrCat("\"", head.directory(), "\" is no name of a copy"));
   }
   if (head.bytes() <= 0) return Malformed(absl::StrCat("a copy of ", head.bytes(), " bytes"));
   std::unique_ptr<CopyReceiver> receiver(
-      new CopyReceiver(files, job_uid, folder, head.directory(), head.bytes()));
+      new CopyReceiver(files, job_uid, folder, head.directory(), head.bytes(), sync));
   MUSTER_RETURN_IF_ERROR(RemoveAll(files, receiver->hidden_));
   MUSTER_RETURN_IF_ERROR(files.MakeDirectories(receiver->arriving_));
   return receiver;
 }
 
 CopyReceiver::CopyReceiver(Files& files, std::string job_uid, std::string folder,
-                           std::string directory, int64_t bytes)
+                           std::string directory, int64_t bytes, Sync sync)
     : files_(files),
       job_uid_(std::move(job_uid)),
-      hidden_(JoinPath(folder, HiddenName())),
+      folder_(std::move(folder)),
+      sync_(sync),
+      hidden_(JoinPath(folder_, HiddenName())),
       arriving_(JoinPath(hidden_, directory)),
-      target_(JoinPath(folder, directory)),
+      target_(JoinPath(folder_, directory)),
       room_(bytes) {}
 
 CopyReceiver::~CopyReceiver() {
@@ -154,6 +152,7 @@ absl::Status CopyReceiver::Append(const std::string& bytes) {
 absl::Status CopyReceiver::CloseFile() {
   if (file_ == nullptr) return absl::OkStatus();
   if (missing_ > 0) return Malformed(absl::StrCat(name_, " lacks ", missing_, " bytes"));
+  if (sync_ == Sync::kYes) MUSTER_RETURN_IF_ERROR(file_->Sync());
   MUSTER_RETURN_IF_ERROR(file_->Close());
   file_.reset();
   checksums_[name_] = hasher_->Hex();
@@ -163,8 +162,10 @@ absl::Status CopyReceiver::CloseFile() {
 absl::Status CopyReceiver::Finish() {
   MUSTER_RETURN_IF_ERROR(CloseFile());
   MUSTER_RETURN_IF_ERROR(Verify());
+  if (sync_ == Sync::kYes) MUSTER_RETURN_IF_ERROR(files_.SyncDirectory(arriving_));
   MUSTER_RETURN_IF_ERROR(RemoveAll(files_, target_));
   MUSTER_RETURN_IF_ERROR(files_.Rename(arriving_, target_));
+  if (sync_ == Sync::kYes) MUSTER_RETURN_IF_ERROR(files_.SyncDirectory(folder_));
   complete_ = true;
   return absl::OkStatus();
 }
@@ -190,6 +191,24 @@ absl::Status CopyReceiver::Verify() const {
     return absl::DataLossError("replica: it has files that its manifest does not name");
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> TransferCopy(Files& files, const std::string& path,
+                                     const v1alpha1::WorkerId& worker, const CopyPlace& to,
+                                     CopyReceiver::Sync sync,
+                                     absl::FunctionRef<absl::Status()> check) {
+  std::unique_ptr<CopyReceiver> receiver;
+  int64_t bytes = 0;
+  MUSTER_RETURN_IF_ERROR(
+      SendCopy(files, path, worker, /*local_rank=*/0, [&](const ReplicaPart& part) -> absl::Status {
+        MUSTER_RETURN_IF_ERROR(check());
+        if (receiver != nullptr) return receiver->Take(part);
+        bytes = part.head().bytes();
+        MUSTER_ASSIGN_OR_RETURN(receiver, CopyReceiver::Begin(to.files, worker.job_uid(),
+                                                              part.head(), to.folder, sync));
+        return absl::OkStatus();
+      }));
+  return bytes;
 }
 
 }  // namespace muster::agent

@@ -26,17 +26,23 @@ absl::Status SendCopy(Files& files, const std::string& path, const v1alpha1::Wor
                       int local_rank,
                       absl::FunctionRef<absl::Status(const v1alpha1::ReplicaPart&)> emit);
 
+// Names of hidden folders, in which copies arrive, begin so: listings of copies pass over them.
+inline constexpr char kArrivingPrefix[] = ".arriving-";
+
 // Receives one copy into a hidden directory beside `target`, and renames it to `target` once it is
 // whole and its bytes have the checksums in its manifest. What it received is removed with the
 // object if it is not whole. Input may be hostile: names and sizes are bounded. Not thread-safe.
 class CopyReceiver {
  public:
+  enum class Sync { kNo, kYes };  // whether the copy outlives a crash of the machine once whole
+
   // `files` must outlive it. Takes the copy that `head` announces if it is of the job `job_uid`;
   // InvalidArgument if the head is malformed.
   static absl::StatusOr<std::unique_ptr<CopyReceiver>> Begin(Files& files,
                                                              const std::string& job_uid,
                                                              const v1alpha1::ReplicaHead& head,
-                                                             const std::string& folder);
+                                                             const std::string& folder,
+                                                             Sync sync = Sync::kNo);
   ~CopyReceiver();
   CopyReceiver(const CopyReceiver&) = delete;
   CopyReceiver& operator=(const CopyReceiver&) = delete;
@@ -50,7 +56,7 @@ class CopyReceiver {
 
  private:
   CopyReceiver(Files& files, std::string job_uid, std::string folder, std::string directory,
-               int64_t bytes);
+               int64_t bytes, Sync sync);
   absl::Status Open(const v1alpha1::ReplicaFile& file);
   absl::Status Append(const std::string& bytes);
   absl::Status CloseFile();
@@ -59,6 +65,8 @@ class CopyReceiver {
 
   Files& files_;
   const std::string job_uid_;
+  const std::string folder_;
+  const Sync sync_;
   const std::string hidden_;  // the folder in which the copy arrives, under its own name
   const std::string arriving_;
   const std::string target_;
@@ -70,6 +78,17 @@ class CopyReceiver {
   std::map<std::string, std::string> checksums_;  // of the whole files, by name
   bool complete_ = false;
 };
+
+// Copies a whole copy from one folder to another, verified as above; returns its bytes. Calls
+// `check` before each part, and stops with its first error.
+struct CopyPlace {
+  Files& files;
+  std::string folder;  // of the rank's copies
+};
+absl::StatusOr<int64_t> TransferCopy(Files& files, const std::string& path,
+                                     const v1alpha1::WorkerId& worker, const CopyPlace& to,
+                                     CopyReceiver::Sync sync,
+                                     absl::FunctionRef<absl::Status()> check);
 
 }  // namespace muster::agent
 

@@ -1,11 +1,14 @@
 #include "agent/replicas/replica_exchange.h"
 
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/replicas/replica_fetch.h"
+#include "base/host_port.h"
 #include "base/logging.h"
+#include "base/private_files.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
 
@@ -25,14 +28,28 @@ ReplicaExchange::~ReplicaExchange() {
     stopping_ = true;
     if (fetching_ != nullptr) fetching_->TryCancel();
   }
+  if (disk_ != nullptr) disk_->Stop();
   if (fetch_.joinable()) fetch_.join();
   sender_.reset();
   server_.reset();
+  disk_.reset();
 }
 
-absl::Status ReplicaExchange::Serve(int64_t room) {
+absl::Status ReplicaExchange::Serve(int64_t room, const std::string& disk) {
   store_.SetRoom(room);
   if (sender_ != nullptr) return absl::OkStatus();
+  if (!disk.empty() && disk_ == nullptr) StartDisk(disk);
+  MUSTER_RETURN_IF_ERROR(StartServer());
+  MUSTER_ASSIGN_OR_RETURN(
+      sender_, ReplicaSender::Start(
+                   {.worker = options_.worker, .ranks = options_.ranks, .folder = options_.folder},
+                   files_, clock_, [this](const auto& peer) { return Dial(peer); },
+                   [this](int rank, const auto& report) { NoteReport(rank, report); }));
+  NoteChange();
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaExchange::StartServer() {
   server_.reset();
   const bool on_socket = options_.on_socket;
   const std::string socket = absl::StrCat(kUnixPrefix, JoinPath(options_.folder, "replicas.sock"));
@@ -43,15 +60,40 @@ absl::Status ReplicaExchange::Serve(int64_t room) {
       server_, ReplicaServer::Start(
                    {.address = on_socket ? socket : "[::]:0", .job_uid = options_.worker.job_uid()},
                    on_socket ? grpc::InsecureServerCredentials() : MakePeerServerCredentials(keys_),
-                   store_, files_));
-  endpoint_ = on_socket ? socket : absl::StrCat(options_.host, ":", server_->port());
-  MUSTER_ASSIGN_OR_RETURN(
-      sender_, ReplicaSender::Start(
-                   {.worker = options_.worker, .ranks = options_.ranks, .folder = options_.folder},
-                   files_, clock_, [this](const auto& peer) { return Dial(peer); },
-                   [this](int rank, const auto& report) { NoteReport(rank, report); }));
-  NoteChange();
+                   store_, [this](int index) { return CopiesOf(index); }, files_));
+  endpoint_ = on_socket ? socket : HostAndPort(options_.host, server_->port());
   return absl::OkStatus();
+}
+
+void ReplicaExchange::StartDisk(const std::string& folder) {
+  auto disk = DiskKeeper::Start(
+      {.store = {.folder = folder, .worker = options_.worker, .ranks = options_.ranks},
+       .memory = options_.folder},
+      PrivateFileSystem(), files_, clock_, [this] { NoteChange(); });
+  if (disk.ok()) {
+    disk_ = *std::move(disk);
+  } else {
+    MUSTER_LOG(ERROR, "no copies on disk; training goes on", {"error", disk.status()});
+  }
+}
+
+void ReplicaExchange::KeepOnDisk(int64_t from_step) {
+  if (disk_ != nullptr) disk_->KeepFrom(from_step);
+}
+
+std::vector<ReplicaStore::Replica> ReplicaExchange::CopiesOf(int index) const {
+  std::vector<ReplicaStore::Replica> copies = store_.Of(index);
+  if (disk_ == nullptr) return copies;
+  for (ReplicaStore::Replica& copy : disk_->Of(index)) copies.push_back(std::move(copy));
+  return copies;
+}
+
+std::vector<int> ReplicaExchange::Workers() const {
+  std::vector<int> workers = store_.Workers();
+  if (disk_ == nullptr) return workers;
+  std::set<int> all(workers.begin(), workers.end());
+  for (const int index : disk_->Workers().value_or(std::vector<int>())) all.insert(index);
+  return {all.begin(), all.end()};
 }
 
 void ReplicaExchange::SetPeer(std::optional<v1alpha1::ReplicaPeer> peer) {
@@ -62,7 +104,7 @@ void ReplicaExchange::Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources,
                             absl::Duration within) {
   if (fetch_.joinable()) fetch_.join();
   fetch_ = std::thread([this, of, sources = std::move(sources), within] {
-    FetchFrom(of, sources, within);
+    FetchAll(of, sources, within);
     {
       MutexLock lock(mu_);
       fetched_ = true;
@@ -71,32 +113,48 @@ void ReplicaExchange::Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources,
   });
 }
 
-void ReplicaExchange::FetchFrom(int of, const std::vector<v1alpha1::ReplicaPeer>& sources,
-                                absl::Duration within) {
+void ReplicaExchange::FetchAll(int of, const std::vector<v1alpha1::ReplicaPeer>& sources,
+                               absl::Duration within) {
+  const absl::Time deadline = clock_.Monotonic() + within;
+  FetchFromDisk(of, deadline);
+  for (const v1alpha1::ReplicaPeer& peer : sources) {
+    if (!FetchFrom(of, peer, deadline)) return;
+  }
+}
+
+void ReplicaExchange::FetchFromDisk(int of, absl::Time deadline) {
+  if (disk_ == nullptr) return;
+  const absl::Time begun = clock_.Monotonic();
+  const FetchedCopies taken = disk_->TakeIntoMemory(of, deadline);
+  MUSTER_LOG(INFO, "took copies from the disk into memory", {"of_worker", of},
+             {"copies", taken.copies}, {"bytes", taken.bytes},
+             {"seconds", absl::ToDoubleSeconds(clock_.Monotonic() - begun)},
+             {"error", taken.status.ok() ? "" : taken.status.ToString()});
+}
+
+bool ReplicaExchange::FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl::Time deadline) {
   v1alpha1::WorkerId lost = options_.worker;
   lost.set_index(of);
   const absl::Time begun = clock_.Monotonic();
-  const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(within);
-  for (const v1alpha1::ReplicaPeer& peer : sources) {
-    grpc::ClientContext context;
-    context.set_deadline(deadline);
-    {
-      MutexLock lock(mu_);
-      if (stopping_) return;
-      fetching_ = &context;
-    }
-    const FetchedCopies fetched =
-        FetchCopies(Dial(peer), context, lost, options_.ranks, options_.folder, files_);
-    {
-      MutexLock lock(mu_);
-      fetching_ = nullptr;
-    }
-    MUSTER_LOG(INFO, "fetched replicas of the lost worker's copies", {"from", peer.worker()},
-               {"copies", fetched.copies}, {"bytes", fetched.bytes},
-               {"seconds", absl::ToDoubleSeconds(clock_.Monotonic() - begun)},
-               {"error", fetched.status.ok() ? "" : fetched.status.ToString()});
-    if (fetched.copies > 0) return;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       absl::ToChronoMilliseconds(deadline - begun));
+  {
+    MutexLock lock(mu_);
+    if (stopping_) return false;
+    fetching_ = &context;
   }
+  const FetchedCopies fetched =
+      FetchCopies(Dial(peer), context, lost, options_.ranks, options_.folder, files_);
+  {
+    MutexLock lock(mu_);
+    fetching_ = nullptr;
+  }
+  MUSTER_LOG(INFO, "fetched copies of the worker that had these ranks", {"of_worker", of},
+             {"from", peer.worker()}, {"copies", fetched.copies}, {"bytes", fetched.bytes},
+             {"seconds", absl::ToDoubleSeconds(clock_.Monotonic() - begun)},
+             {"error", fetched.status.ok() ? "" : fetched.status.ToString()});
+  return true;
 }
 
 std::shared_ptr<grpc::Channel> ReplicaExchange::Dial(const v1alpha1::ReplicaPeer& peer) const {
@@ -131,10 +189,12 @@ std::vector<Event> ReplicaExchange::Take() {
     reports.swap(reports_);
   }
   std::vector<Event> events;
-  if (changed) {
+  // The operator waits for what is on the disk, and the disk's thread says when that is known.
+  const bool known = disk_ == nullptr || disk_->Workers().has_value();
+  if (changed && known && !endpoint_.empty()) {
     ReplicasChanged event;
     event.kept.set_endpoint(endpoint_);
-    for (const int worker : store_.Workers()) event.kept.add_workers(worker);
+    for (const int worker : Workers()) event.kept.add_workers(worker);
     events.push_back(std::move(event));
   }
   if (fetched) events.push_back(ReplicasFetched{});

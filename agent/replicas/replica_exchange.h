@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agent/core/worker_event.h"
+#include "agent/replicas/disk_keeper.h"
 #include "agent/replicas/peer_keys.h"
 #include "agent/replicas/replica_sender.h"
 #include "agent/replicas/replica_server.h"
@@ -27,9 +28,10 @@
 
 namespace muster::agent {
 
-// All that one agent does about replicas: keeps those of another worker, has its own kept, and
-// fetches them in the place of a lost worker. Used by one thread, which it never blocks but at its
-// end; its own threads do the work.
+// All that one agent does about copies beyond those in its ranks' memory: keeps replicas of another
+// worker's, has its own kept there and on the disk of its node, and fetches them in the place of a
+// lost worker. Used by one thread, which it never blocks but at its end; its own threads do the
+// work.
 class ReplicaExchange {
  public:
   struct Options {
@@ -49,13 +51,15 @@ class ReplicaExchange {
   // Must be called before Serve() unless it serves on a socket, and again with each new
   // certificate.
   void SetKeys(PeerKeys keys) { keys_.Set(std::move(keys)); }
-  // Begins to serve and to watch the copies. `room` bounds what it keeps, in bytes. May be repeated
-  // with another room.
-  absl::Status Serve(int64_t room);
+  // Begins to serve and to watch the copies. `room` bounds the replicas that it keeps, in bytes;
+  // `disk` is the folder of copies on disk, or empty. May be repeated with another room.
+  absl::Status Serve(int64_t room, const std::string& disk = "");
+  // As DiskKeeper::KeepFrom; without effect if there are no copies on disk.
+  void KeepOnDisk(int64_t from_step);
   // As ReplicaSender::SetPeer; without effect before Serve().
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
-  // Fetches the replicas of worker `of` from the first of `sources` that has any, and returns
-  // ReplicasFetched in Take(), at the latest after `within`. One fetch at a time.
+  // Fetches the copies of worker `of` from the disk, and newer ones from each of `sources`, and
+  // returns ReplicasFetched in Take(), at the latest after `within`. One fetch at a time.
   void Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within);
 
   // Readable when Take() has something to return.
@@ -66,7 +70,14 @@ class ReplicaExchange {
  private:
   void NoteChange();
   void NoteReport(int local_rank, const v1alpha1::ReplicaReport& report);
-  void FetchFrom(int of, const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
+  absl::Status StartServer();
+  void StartDisk(const std::string& folder);
+  void FetchAll(int of, const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
+  void FetchFromDisk(int of, absl::Time deadline);
+  // Returns false once this object is being destroyed.
+  bool FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl::Time deadline);
+  std::vector<ReplicaStore::Replica> CopiesOf(int index) const;
+  std::vector<int> Workers() const;
   std::shared_ptr<grpc::Channel> Dial(const v1alpha1::ReplicaPeer& peer) const;
 
   const Options options_;
@@ -75,7 +86,8 @@ class ReplicaExchange {
   PeerKeyBox keys_;
   const WakeFd wake_;
   ReplicaStore store_;
-  std::string endpoint_;  // empty until it serves
+  std::unique_ptr<DiskKeeper> disk_;  // null without copies on disk
+  std::string endpoint_;              // empty until it serves
   std::unique_ptr<ReplicaServer> server_;
   std::unique_ptr<ReplicaSender> sender_;
   std::thread fetch_;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -115,6 +116,92 @@ TEST(ReplicaExchangeTest, APeerThatIsGoneDelaysNobody) {
   Agent other(3, 1);
   owner.exchange->SetPeer(other.Serve(3));
   EXPECT_THAT(other.Await<ReplicasChanged>().kept.workers(), ElementsAre(1));
+}
+
+// Waits until the agent has said that it has copies of exactly these workers.
+void AwaitCopiesOf(Agent& agent, const std::vector<int>& workers) {
+  while (!testing::Test::HasFailure()) {
+    const auto kept = agent.Await<ReplicasChanged>().kept;
+    if (std::vector<int>(kept.workers().begin(), kept.workers().end()) == workers) return;
+  }
+}
+
+// A worker whose memory is lost, with its two copies on disk.
+class DiskExchangeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Agent owner(1, 1);
+    ASSERT_TRUE(owner.exchange->Serve(0, disk_).ok());
+    AwaitCopiesOf(owner, {});
+    WriteCopy(FileSystem(), owner.Rank(), 5, "too early");
+    owner.exchange->KeepOnDisk(10);
+    WriteCopy(FileSystem(), owner.Rank(), 10, "ten");
+    AwaitCopiesOf(owner, {1});
+    owner.exchange->KeepOnDisk(11);
+    WriteCopy(FileSystem(), owner.Rank(), 20, "twenty");
+    const std::string newest = disk_ + "/muster-copies-job-uid/worker-1/rank-0/step-000000020";
+    const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
+    while (!Exists(FileSystem(), newest) && Clock::Real().Monotonic() < deadline) {
+      poll(nullptr, 0, 1);
+    }
+  }
+
+  const std::string disk_ =
+      testing::TempDir() + "/disk-" + testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(DiskExchangeTest, TheNextAgentOnTheNodeTakesThemIntoMemory) {
+  Agent successor(1, 2);
+  ASSERT_TRUE(successor.exchange->Serve(0, disk_).ok());
+  AwaitCopiesOf(successor, {1});
+  successor.exchange->Fetch(1, {}, kPatience);
+  successor.Await<ReplicasFetched>();
+  ASSERT_THAT(Names(successor.Rank()), ElementsAre("step-000000010", "step-000000020"));
+  EXPECT_EQ(StateIn(FileSystem(), successor.Rank() + "/step-000000020"), "twenty");
+}
+
+TEST_F(DiskExchangeTest, AnotherWorkersAgentOnTheNodeOffersThemOverTheNetwork) {
+  Agent neighbour(2, 1);
+  ASSERT_TRUE(neighbour.exchange->Serve(0, disk_).ok());
+  v1alpha1::ReplicaPeer peer;
+  peer.set_worker(2);
+  const auto kept = neighbour.Await<ReplicasChanged>().kept;
+  EXPECT_THAT(kept.workers(), ElementsAre(1));
+  peer.set_endpoint(kept.endpoint());
+  Agent elsewhere(1, 2);
+  ASSERT_TRUE(elsewhere.exchange->Serve(0, disk_ + "-of-another-node").ok());
+  AwaitCopiesOf(elsewhere, {});
+  elsewhere.exchange->Fetch(1, {peer}, kPatience);
+  elsewhere.Await<ReplicasFetched>();
+  EXPECT_EQ(StateIn(FileSystem(), elsewhere.Rank() + "/step-000000020"), "twenty");
+}
+
+// Its own disk has copies of an earlier time, when it was on this node; a replica is newer.
+TEST_F(DiskExchangeTest, NewerCopiesOfOthersTakeThePlaceOfThoseOnTheDisk) {
+  Agent keeper(2, 1);
+  const v1alpha1::ReplicaPeer peer = keeper.Serve(2);
+  {
+    Agent owner(1, 2);
+    owner.Serve(1);
+    owner.exchange->SetPeer(peer);
+    WriteCopy(FileSystem(), owner.Rank(), 30, "thirty");
+    AwaitCopiesOf(keeper, {1});
+  }
+  Agent successor(1, 3);
+  ASSERT_TRUE(successor.exchange->Serve(0, disk_).ok());
+  successor.exchange->Fetch(1, {peer}, kPatience);
+  successor.Await<ReplicasFetched>();
+  EXPECT_THAT(Names(successor.Rank()), ElementsAre("step-000000020", "step-000000030"));
+}
+
+TEST(ReplicaExchangeTest, ADiskThatCannotBeUsedIsNoReasonToStop) {
+  Agent agent(1, 1);
+  ASSERT_TRUE(agent.exchange->Serve(0, "/proc/no-disk").ok());
+  EXPECT_THAT(agent.Await<ReplicasChanged>().kept.workers(), IsEmpty());
+  agent.exchange->KeepOnDisk(1);
+  WriteCopy(FileSystem(), agent.Rank(), 10, "ten");
+  agent.exchange->Fetch(1, {}, kPatience);
+  agent.Await<ReplicasFetched>();
 }
 
 TEST(ReplicaExchangeTest, AFetchThatFindsNothingEnds) {

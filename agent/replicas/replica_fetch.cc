@@ -1,8 +1,15 @@
 #include "agent/replicas/replica_fetch.h"
 
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "agent/core/copies_layout.h"
 #include "agent/replicas/copy_parts.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/rpc/grpc_status.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/replica.grpc.pb.h"
@@ -11,6 +18,44 @@ namespace muster::agent {
 namespace {
 
 using v1alpha1::ReplicaPart;
+
+constexpr size_t kCopiesOfARank = 2;
+
+// Returns the complete copies in a folder, newest first: a branch that was given up has lower
+// attempts.
+std::vector<CheckpointListing> CopiesIn(Files& files, const std::string& folder) {
+  auto copies = ListCheckpoints(files, folder).value_or(std::vector<CheckpointListing>());
+  std::erase_if(copies, [](const CheckpointListing& copy) { return !copy.complete; });
+  std::sort(copies.begin(), copies.end(),
+            [](const CheckpointListing& a, const CheckpointListing& b) {
+              return std::tie(a.attempt, a.step) > std::tie(b.attempt, b.step);
+            });
+  return copies;
+}
+
+// Frees the memory of the older copies at once: the room is for three.
+void KeepNewest(Files& files, const std::string& folder) {
+  const std::vector<CheckpointListing> copies = CopiesIn(files, folder);
+  for (size_t i = kCopiesOfARank; i < copies.size(); ++i) {
+    RemoveAll(files, JoinPath(folder, copies[i].directory)).IgnoreError();
+  }
+}
+
+// Returns the newest version of which each of the ranks has a copy or a newer one.
+std::optional<v1alpha1::Version> NewestOfAll(Files& files, const std::string& folder, int ranks) {
+  std::optional<std::pair<int64_t, int64_t>> least;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::vector<CheckpointListing> copies = CopiesIn(files, CopiesOfRank(folder, rank));
+    if (copies.empty()) return std::nullopt;
+    const std::pair newest(copies.front().attempt, copies.front().step);
+    least = least ? std::min(*least, newest) : newest;
+  }
+  if (!least) return std::nullopt;
+  v1alpha1::Version version;
+  version.set_attempt(least->first);
+  version.set_step(least->second);
+  return version;
+}
 
 absl::Status ReceiveAll(grpc::ClientReader<ReplicaPart>& reader, const v1alpha1::WorkerId& worker,
                         int ranks, const std::string& folder, Files& files,
@@ -31,6 +76,7 @@ absl::Status ReceiveAll(grpc::ClientReader<ReplicaPart>& reader, const v1alpha1:
     }
     MUSTER_RETURN_IF_ERROR(receiver->Take(part));
     if (!receiver->complete()) continue;
+    KeepNewest(files, ParentPath(receiver->target()));
     receiver.reset();
     ++fetched.copies;
     fetched.bytes += bytes;
@@ -46,6 +92,9 @@ FetchedCopies FetchCopies(const std::shared_ptr<grpc::Channel>& channel,
   FetchedCopies fetched;
   v1alpha1::FetchReplicas request;
   *request.mutable_worker() = worker;
+  if (auto newest = NewestOfAll(files, folder, ranks)) {
+    *request.mutable_newer_than() = *std::move(newest);
+  }
   const auto stub = v1alpha1::Replicas::NewStub(channel);
   const auto reader = stub->Fetch(&context, request);
   fetched.status = ReceiveAll(*reader, worker, ranks, folder, files, fetched);

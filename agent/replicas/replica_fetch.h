@@ -21,8 +21,9 @@ struct FetchedCopies {
 };
 
 // Fetches the replicas of `worker` from the agent at the other end of `channel` into
-// `folder`/rank-N. Those that came whole before an error stay. `context` bounds the time, and may
-// be cancelled by another thread.
+// `folder`/rank-N: those that are newer than what is there already, where the two newest of each
+// rank stay. Those that came whole before an error stay. `context` bounds the time, and may be
+// cancelled by another thread.
 FetchedCopies FetchCopies(const std::shared_ptr<grpc::Channel>& channel,
                           grpc::ClientContext& context, const v1alpha1::WorkerId& worker, int ranks,
                           const std::string& folder, Files& files);

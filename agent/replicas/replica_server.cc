@@ -7,15 +7,27 @@
 #include "absl/strings/str_cat.h"
 #include "agent/replicas/copy_parts.h"
 #include "agent/replicas/peer_keys.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/logging.h"
 #include "base/rpc/grpc_status.h"
 
 namespace muster::agent {
+namespace {
+
+bool IsNewer(Files& files, const std::string& path, const v1alpha1::Version& than) {
+  const CheckpointListing copy = InspectCheckpoint(files, path);
+  return std::pair(copy.attempt, copy.step) > std::pair(than.attempt(), than.step());
+}
+
+}  // namespace
 
 class ReplicaServer::Service final : public v1alpha1::Replicas::Service {
  public:
-  Service(std::string job_uid, ReplicaStore& store, Files& files)
-      : job_uid_(std::move(job_uid)), store_(store), files_(files) {}
+  Service(std::string job_uid, ReplicaStore& store, CopiesOf copies_of, Files& files)
+      : job_uid_(std::move(job_uid)),
+        store_(store),
+        copies_of_(std::move(copies_of)),
+        files_(files) {}
 
   grpc::Status Keep(grpc::ServerContext* context, grpc::ServerReader<v1alpha1::ReplicaPart>* reader,
                     v1alpha1::ReplicaKept*) override {
@@ -37,7 +49,10 @@ class ReplicaServer::Service final : public v1alpha1::Replicas::Service {
                               ? CheckCallerOfJob(*context->auth_context(), job_uid_)
                               : absl::PermissionDeniedError("the worker is of another job");
     if (!status.ok()) return ToGrpc(Refused(*context, std::move(status)));
-    for (const ReplicaStore::Replica& replica : store_.Of(worker.index())) {
+    for (const ReplicaStore::Replica& replica : copies_of_(worker.index())) {
+      if (request->has_newer_than() && !IsNewer(files_, replica.path, request->newer_than())) {
+        continue;
+      }
       status = SendCopy(files_, replica.path, worker, replica.local_rank,
                         [&](const v1alpha1::ReplicaPart& part) {
                           return writer->Write(part) ? absl::OkStatus()
@@ -66,15 +81,16 @@ class ReplicaServer::Service final : public v1alpha1::Replicas::Service {
 
   const std::string job_uid_;
   ReplicaStore& store_;
+  const CopiesOf copies_of_;
   Files& files_;
 };
 
 absl::StatusOr<std::unique_ptr<ReplicaServer>> ReplicaServer::Start(
     Options options, std::shared_ptr<grpc::ServerCredentials> credentials, ReplicaStore& store,
-    Files& files) {
+    CopiesOf copies_of, Files& files) {
   std::unique_ptr<ReplicaServer> server(new ReplicaServer);
   server->credentials_ = std::move(credentials);
-  server->service_ = std::make_unique<Service>(options.job_uid, store, files);
+  server->service_ = std::make_unique<Service>(options.job_uid, store, std::move(copies_of), files);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, server->credentials_, &server->port_);
   builder.RegisterService(server->service_.get());

@@ -3,8 +3,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agent/replicas/replica_store.h"
@@ -18,6 +20,8 @@ namespace muster::agent {
 // from construction until it is destroyed. Thread-safe.
 class ReplicaServer {
  public:
+  // Returns the copies that are offered of a worker, the newest of each rank first.
+  using CopiesOf = std::function<std::vector<ReplicaStore::Replica>(int index)>;
   struct Options {
     std::string address;  // "unix:/path", or "HOST:0" for any free port
     std::string job_uid;
@@ -26,7 +30,7 @@ class ReplicaServer {
   // All must outlive it. Unavailable if the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<ReplicaServer>> Start(
       Options options, std::shared_ptr<grpc::ServerCredentials> credentials, ReplicaStore& store,
-      Files& files);
+      CopiesOf copies_of, Files& files);
   // Ends all calls and waits for them.
   ~ReplicaServer();
 

@@ -224,10 +224,14 @@ void WorkerAgent::Do(const ServeReplicas& serve) {
         files_, clock_);
     GiveKeys();
   }
-  const absl::Status served = replicas_->Serve(serve.room);
+  const absl::Status served = replicas_->Serve(serve.room, serve.disk);
   if (!served.ok()) {
-    MUSTER_LOG(ERROR, "no replicas of copies; training goes on", {"error", served});
+    MUSTER_LOG(ERROR, "no copies beyond those in memory; training goes on", {"error", served});
   }
+}
+
+void WorkerAgent::Do(const KeepOnDisk& keep) {
+  if (replicas_ != nullptr) replicas_->KeepOnDisk(keep.from_step);
 }
 
 void WorkerAgent::GiveKeys() {

@@ -80,6 +80,7 @@ class WorkerAgent {
   void Do(const SendToOperator& send);
   void Do(const ReservePort& reserve);
   void Do(const ServeReplicas& serve);
+  void Do(const KeepOnDisk& keep);
   void Do(const ReplicateTo& replicate);
   void Do(const FetchReplicas& fetch);
   void Do(const Redial& redial);
@@ -101,7 +102,8 @@ class WorkerAgent {
   WorkerMachine machine_;
   RankSupervisor supervisor_;
   CoordinatorClient client_;
-  // Null unless the job's copies have replicas. Ends before the folder of the copies.
+  // Null unless the job's copies have replicas, or are kept on disk, too. Ends before the folder of
+  // the copies.
   std::unique_ptr<ReplicaExchange> replicas_;
   int given_certificates_ = 0;
   // Events that occurred while an action was carried out.

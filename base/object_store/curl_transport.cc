@@ -119,6 +119,7 @@ void CurlTransport::Configure(void* easy) const {
   curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, kSlowBytes);
   curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
                    static_cast<long>(absl::ToInt64Seconds(options_.stall_timeout)));
+  if (!options_.proxies) curl_easy_setopt(easy, CURLOPT_PROXY, "");
   if (!options_.authorities.empty()) {
     curl_easy_setopt(easy, CURLOPT_CAINFO, options_.authorities.c_str());
   }

@@ -14,6 +14,8 @@ namespace muster {
 struct CurlOptions {
   // A file of certificates (PEM) that sign the store's; empty: the machine's.
   std::string authorities;
+  // Without it, the proxy that the environment names is not used.
+  bool proxies = true;
   absl::Duration connect_timeout = absl::Seconds(10);
   // An exchange that moves less than a KiB a second for this long is given up.
   absl::Duration stall_timeout = absl::Seconds(30);

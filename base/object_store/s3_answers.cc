@@ -144,6 +144,14 @@ bool MayPassSoon(const HttpAnswer& answer, const S3Error& error) {
                               "ConditionalRequestConflict", "OperationAborted"});
 }
 
+// An answer to HEAD has no code, with which it would say why.
+bool MayRefuseKeys(const HttpAnswer& answer, const S3Error& error) {
+  if (error.code.empty())
+    return answer.status == 400 || answer.status == 401 || answer.status == 403;
+  return IsOneOf(error.code, {"ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+                              "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch"});
+}
+
 }  // namespace
 
 std::string Printable(std::string_view text) {
@@ -230,6 +238,7 @@ S3Verdict JudgeAnswer(const HttpAnswer& answer, absl::Time here) {
   }
   S3Verdict verdict;
   verdict.retry = MayPassSoon(answer, error);
+  verdict.keys_refused = MayRefuseKeys(answer, error);
   const std::optional<absl::Status> known = StatusOfCode(answer, error, here);
   verdict.status = known ? *known : StatusOfNumber(answer, error);
   if (verdict.retry) verdict.status = absl::UnavailableError(verdict.status.message());

@@ -52,6 +52,8 @@ std::string Printable(std::string_view text);
 struct S3Verdict {
   absl::Status status;  // without the place, which the caller adds
   bool retry = false;   // the same request may succeed soon
+  // Other keys may do: these have expired or are unknown, or the answer may mean that.
+  bool keys_refused = false;
 };
 
 // Judges an answer, and the error documents that some stores send with 200. `here` is this

@@ -68,6 +68,14 @@ struct S3Client::Request {
   size_t most_bytes = kMostDocument;
 };
 
+// The result of one try.
+struct S3Client::Outcome {
+  absl::Status status;
+  bool retry = false;  // the same request may succeed soon
+  S3Credentials keys = {};
+  bool keys_refused = false;  // others may do
+};
+
 std::string NewWriterName() { return RandomName() + RandomName(); }
 
 S3Client::S3Client(S3Options options, std::unique_ptr<HttpTransport> transport, const Clock& clock,
@@ -77,7 +85,7 @@ S3Client::S3Client(S3Options options, std::unique_ptr<HttpTransport> transport, 
       clock_(clock),
       sleep_(std::move(sleep)) {}
 
-HttpRequest S3Client::Sign(const Request& request) const {
+HttpRequest S3Client::Sign(const Request& request, const S3Credentials& keys) const {
   const Address address = AddressOf(options_, request.bucket);
   const absl::Time now = clock_.Wall();
   RequestToSign sign{.method = request.method, .query = request.query, .headers = request.headers};
@@ -86,30 +94,25 @@ HttpRequest S3Client::Sign(const Request& request) const {
   sign.headers["host"] = HostHeader(address);
   sign.headers["x-amz-date"] = AmzDate(now);
   sign.headers["x-amz-content-sha256"] = sign.body_sha256;
-  if (!options_.credentials.session_token.empty()) {
-    sign.headers["x-amz-security-token"] = options_.credentials.session_token;
-  }
+  if (!keys.session_token.empty()) sign.headers["x-amz-security-token"] = keys.session_token;
   HttpRequest out{.method = request.method};
   const std::string query = CanonicalQuery(request.query);
   out.url = absl::StrCat(address.scheme, address.host, sign.path, query.empty() ? "" : "?", query);
   out.headers = sign.headers;
-  out.headers["authorization"] =
-      AuthorizationHeader(sign, options_.credentials, options_.region, now);
+  out.headers["authorization"] = AuthorizationHeader(sign, keys, options_.region, now);
   out.body = request.body;
   out.most_bytes = request.most_bytes;
   return out;
 }
 
-absl::Status S3Client::Try(const Request& request, Reply& reply, bool& retry) {
-  absl::StatusOr<HttpAnswer> answer = transport_->Send(Sign(request));
-  if (!answer.ok()) {
-    retry = true;
-    return answer.status();
-  }
+S3Client::Outcome S3Client::Try(const Request& request, Reply& reply) {
+  absl::StatusOr<S3Credentials> keys = options_.credentials->Get();
+  if (!keys.ok()) return {keys.status(), absl::IsUnavailable(keys.status())};
+  absl::StatusOr<HttpAnswer> answer = transport_->Send(Sign(request, *keys));
+  if (!answer.ok()) return {answer.status(), true};
   reply.answer = *std::move(answer);
   S3Verdict verdict = JudgeAnswer(reply.answer, clock_.Wall());
-  retry = verdict.retry;
-  return std::move(verdict.status);
+  return {std::move(verdict.status), verdict.retry, *std::move(keys), verdict.keys_refused};
 }
 
 void S3Client::NoteTry(const absl::Status& status, bool retry) {
@@ -124,29 +127,42 @@ std::optional<StorageTrouble> S3Client::trouble() const {
   return StorageTrouble{clock_.Monotonic() - failing_since_, newest_error_};
 }
 
+// Keys that are refused are replaced once, and not counted as a try.
+absl::Status S3Client::TryUntilDecided(const Request& request, Reply& reply, int& tries,
+                                       bool& gave_up) {
+  const absl::Time begun = clock_.Monotonic();
+  bool replaced = false;
+  for (tries = 1;; ++tries) {
+    Outcome outcome = Try(request, reply);
+    if (outcome.keys_refused && !replaced) {
+      replaced = true;
+      if (options_.credentials->Replace(outcome.keys)) outcome = Try(request, reply);
+    }
+    NoteTry(outcome.status, outcome.retry);
+    if (!outcome.retry) return outcome.status;
+    const absl::Duration spent = clock_.Monotonic() - begun;
+    gave_up = tries >= options_.most_tries || spent >= options_.most_time;
+    if (gave_up) return outcome.status;
+    reply.repeated = true;
+    sleep_(Jittered(BackoffAfter(tries, {options_.first_wait, kLongestWait})));
+  }
+}
+
 absl::Status S3Client::Send(const Request& request, Reply& reply) {
   const absl::Time begun = clock_.Monotonic();
-  for (int tries = 1;; ++tries) {
-    bool retry = false;
-    const absl::Status status = Try(request, reply, retry);
-    NoteTry(status, retry);
-    if (status.ok()) return status;
-    const absl::Duration spent = clock_.Monotonic() - begun;
-    const bool last = tries >= options_.most_tries || spent >= options_.most_time;
-    if (retry && !last) {
-      reply.repeated = true;
-      sleep_(Jittered(BackoffAfter(tries, {options_.first_wait, kLongestWait})));
-      continue;
-    }
-    const Address address = AddressOf(options_, request.bucket);
-    const std::string place = ToText({request.bucket, request.key});
-    const std::string after =
-        retry ? absl::StrCat("; given up after ", tries, " tries in ",
+  int tries = 0;
+  bool gave_up = false;
+  const absl::Status status = TryUntilDecided(request, reply, tries, gave_up);
+  if (status.ok()) return status;
+  const absl::Duration spent = clock_.Monotonic() - begun;
+  const Address address = AddressOf(options_, request.bucket);
+  const std::string place = ToText({request.bucket, request.key});
+  const std::string after =
+      gave_up ? absl::StrCat("; given up after ", tries, " tries in ",
                              absl::FormatDuration(absl::Trunc(spent, absl::Milliseconds(1))))
               : "";
-    return absl::Status(status.code(), absl::StrCat(place, " at ", address.scheme, address.host,
-                                                    ": ", status.message(), after));
-  }
+  return absl::Status(status.code(), absl::StrCat(place, " at ", address.scheme, address.host, ": ",
+                                                  status.message(), after));
 }
 
 absl::StatusOr<HttpAnswer> S3Client::Ask(const Request& request) {

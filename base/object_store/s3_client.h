@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/object_store/aws_signature.h"
+#include "base/object_store/credentials_cache.h"
 #include "base/object_store/http_transport.h"
 #include "base/object_store/s3_answers.h"
 #include "base/storage_trouble.h"
@@ -26,7 +27,7 @@ struct S3Options {
   // As of checkpoint.s3: scheme, host and port; empty: AWS's for the region.
   std::string endpoint;
   std::string region = "us-east-1";
-  S3Credentials credentials;
+  std::shared_ptr<CredentialsCache> credentials;
   // A request that fails in a way that may pass is sent again after growing waits, until so many
   // requests were sent, or so much time has passed since the first.
   int most_tries = 8;
@@ -38,7 +39,8 @@ struct S3Options {
 // is signed with the checksum of its body, which the store compares with what it received.
 //
 // Errors name the object as s3://bucket/key and the store's address, never a key. Codes are those
-// of JudgeAnswer(); Unavailable after the last try. Thread-safe; calls wait for the network.
+// of JudgeAnswer(), and those of a source that gives no keys; Unavailable after the last try.
+// Thread-safe; calls wait for the network.
 class S3Client {
  public:
   using Sleep = std::function<void(absl::Duration)>;
@@ -90,6 +92,7 @@ class S3Client {
 
  private:
   struct Request;
+  struct Outcome;
   struct Reply {
     HttpAnswer answer;
     // An earlier try of the same request may have taken effect.
@@ -97,9 +100,10 @@ class S3Client {
   };
 
   absl::StatusOr<HttpAnswer> Ask(const Request& request);
-  absl::Status Try(const Request& request, Reply& reply, bool& retry);
+  Outcome Try(const Request& request, Reply& reply);
+  absl::Status TryUntilDecided(const Request& request, Reply& reply, int& tries, bool& gave_up);
   absl::Status Send(const Request& request, Reply& reply);
-  HttpRequest Sign(const Request& request) const;
+  HttpRequest Sign(const Request& request, const S3Credentials& keys) const;
   void NoteTry(const absl::Status& status, bool retry);
   bool IsOurs(const std::string& bucket, const std::string& key, const std::string& writer);
 

@@ -11,6 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/object_store/aws_signature.h"
+#include "base/object_store/credentials.h"
+#include "base/object_store/credentials_cache.h"
 #include "base/testing/manual_clock.h"
 
 namespace muster {
@@ -40,7 +43,9 @@ class ScriptedTransport final : public HttpTransport {
 class S3ClientTest : public testing::Test {
  protected:
   S3Client& Client(S3Options options = {}) {
-    options.credentials = {"id", "hidden-key", "hidden-token"};
+    if (options.credentials == nullptr) {
+      options.credentials = FixedCredentials({"id", "hidden-key", "hidden-token"});
+    }
     client_ = std::make_unique<S3Client>(options, std::make_unique<ScriptedTransport>(script_),
                                          clock_, [this](absl::Duration wait) {
                                            waits_.push_back(wait);
@@ -178,6 +183,63 @@ TEST_F(S3ClientTest, EveryRequestIsSignedWithItsBodysChecksumAndTheSessionToken)
     return HttpAnswer{.status = 200};
   });
   EXPECT_TRUE(Client().Put("b-1", "k", "body", false).ok());
+}
+
+// Hands out keys in order, and fails after the last.
+class ListedSource final : public CredentialsSource {
+ public:
+  explicit ListedSource(std::deque<std::string> ids) : ids_(std::move(ids)) {}
+  absl::StatusOr<ExpiringCredentials> Fetch() override {
+    if (ids_.empty()) return absl::UnavailableError("STS is away");
+    ExpiringCredentials next = {{ids_.front(), "secret", "token"}};
+    ids_.pop_front();
+    return next;
+  }
+  std::string Describe() const override { return "a list"; }
+
+ private:
+  std::deque<std::string> ids_;
+};
+
+class S3ClientKeysTest : public S3ClientTest {
+ protected:
+  S3Client& ClientOf(std::deque<std::string> ids) {
+    return Client({.credentials = std::make_shared<CredentialsCache>(
+                       std::make_unique<ListedSource>(std::move(ids)), clock_)});
+  }
+  void ExpectKey(const std::string& id, int status, const std::string& body = "") {
+    script_.answers.push_back([=](const HttpRequest& request) {
+      EXPECT_TRUE(absl::StrContains(request.headers.at("authorization"),
+                                    absl::StrCat("Credential=", id, "/")));
+      return HttpAnswer{.status = status, .body = body};
+    });
+  }
+};
+
+TEST_F(S3ClientKeysTest, ExpiredKeysAreRenewedAtOnceAndTheRequestSentAgain) {
+  ExpectKey("one", 400, "<Error><Code>ExpiredToken</Code></Error>");
+  ExpectKey("two", 200);
+  ExpectKey("two", 403);  // as a HEAD is answered, with no reason
+  ExpectKey("three", 404);
+  S3Client& client = ClientOf({"one", "two", "three"});
+  EXPECT_TRUE(client.Put("b-1", "k", "x", false).ok());
+  EXPECT_TRUE(absl::IsNotFound(client.Head("b-1", "k").status()));
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(S3ClientKeysTest, KeysThatAreRefusedTwiceAreAnError) {
+  ExpectKey("one", 400, "<Error><Code>ExpiredToken</Code></Error>");
+  ExpectKey("two", 400, "<Error><Code>ExpiredToken</Code></Error>");
+  EXPECT_TRUE(
+      absl::IsPermissionDenied(ClientOf({"one", "two", "three"}).Put("b-1", "k", "x", false)));
+}
+
+TEST_F(S3ClientKeysTest, ASourceThatIsAwayIsAskedAgainAfterAWait) {
+  const absl::Status status = ClientOf({}).Put("b-1", "k", "x", false);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "STS is away; given up after 8 tries")) << status;
+  EXPECT_EQ(waits_.size(), 7u);
+  EXPECT_TRUE(script_.sent.empty());
 }
 
 TEST_F(S3ClientTest, AWSsAddressIsMadeOfTheRegionAndTheBucket) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/object_store/credentials_cache.h"
 #include "base/object_store/http_transport.h"
 
 namespace muster {
@@ -84,7 +85,7 @@ class S3UploadTest : public testing::Test {
  protected:
   std::unique_ptr<S3Upload> Upload(size_t parallel) {
     S3Options options;
-    options.credentials = {"id", "key", ""};
+    options.credentials = FixedCredentials({"id", "key", ""});
     auto client = std::make_shared<S3Client>(options, std::make_unique<Store>(store_),
                                              Clock::Real(), [](absl::Duration) {});
     return std::make_unique<S3Upload>(std::move(client), ObjectUri{"bucket", "file"},

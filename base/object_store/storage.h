@@ -15,10 +15,10 @@ struct StoreAddress {
   std::string region;    // empty: us-east-1
 };
 
-// Opens the S3-compatible store at `address`, with the keys in this process's environment:
-// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. AWS_CA_BUNDLE names a file of
-// certificate authorities to use instead of the machine's. Nothing is sent yet. FailedPrecondition
-// names the variable that is missing.
+// Opens the S3-compatible store at `address`, with keys from the source that this process's
+// environment names; see ChooseCredentials(). AWS_CA_BUNDLE names a file of certificate authorities
+// to use instead of the machine's. Nothing is sent yet. FailedPrecondition names the variable that
+// is missing.
 absl::StatusOr<std::unique_ptr<Files>> OpenObjectStore(const StoreAddress& address);
 
 // Opens what keeps the files of `uri`: the store at `address` for s3://, else the file system.

@@ -208,6 +208,9 @@ const ManifestCase kContradictions[] = {
      "{uri: out, memory: {everySteps: 5, size: 1Gi}}",
      "job.yaml:12: spec.checkpoint.memory: state that rests on disk has no copies in memory: leave "
      "checkpoint.memory or trainer.parallelism.offload out\n"},
+    {"DiskThatIsTheUri", "{uri: out}", "{uri: /out/, memory: {size: 1Gi, disk: {path: /out}}}",
+     "job.yaml:11: spec.checkpoint.memory.disk.path: copies on the disks of nodes and checkpoints, "
+     "which all workers share, need different folders: set path to a local one\n"},
     {"StoreOfADirectory", "{uri: out}", "{uri: out, s3: {region: eu-west-1}}",
      "job.yaml:11: spec.checkpoint.s3: only a uri that begins with s3:// has a store: leave s3 "
      "out, "

@@ -122,6 +122,9 @@ const ManifestCase kRanges[] = {
     {"CopiesOfSizeZero", "{uri: out}", "{uri: out, memory: {everySteps: 5, size: 0Gi}}",
      "job.yaml:11: spec.checkpoint.memory.size: want text like "
      "^[1-9][0-9]*(k|M|G|T|Ki|Mi|Gi|Ti)?$, got the string \"0Gi\"\n"},
+    {"DiskWithARelativePath", "{uri: out}", "{uri: out, memory: {size: 1Gi, disk: {path: a/../b}}}",
+     "job.yaml:11: spec.checkpoint.memory.disk.path: want text like "
+     "^(/([^/.][^/]*|[.][^/.][^/]*|[.][.][^/]+))+$, got the string \"a/../b\"\n"},
     {"KeepOne", "{uri: out}", "{uri: out, keep: 1}",
      "job.yaml:11: spec.checkpoint.keep: is 1; want 2 to 1000\n"},
     {"NoUri", "{uri: out}", "{keep: 3}",

@@ -62,6 +62,12 @@ std::optional<std::string> StoreOfObjectUri(const CheckpointSpec& checkpoint) {
   return Unless(!checkpoint.has_s3() || IsObjectUri(checkpoint.uri()));
 }
 
+std::optional<std::string> DiskBesideUri(const CheckpointSpec& checkpoint) {
+  const std::string& path = checkpoint.memory().disk().path();
+  return Unless(!checkpoint.memory().has_disk() ||
+                (checkpoint.uri() != path && checkpoint.uri() != absl::StrCat(path, "/")));
+}
+
 std::optional<std::string> CopiesWithoutOffload(const TrainingJobSpec& spec) {
   const v1alpha1::OffloadSpec& offload = spec.trainer().parallelism().offload();
   return Unless(!spec.checkpoint().has_memory() ||

@@ -18,6 +18,7 @@ std::optional<std::string> IntervalMax(const v1alpha1::CheckpointInterval& inter
 std::optional<std::string> IntervalOrder(const v1alpha1::CheckpointInterval& interval);
 std::optional<std::string> ObjectUriIsValid(const v1alpha1::CheckpointSpec& checkpoint);
 std::optional<std::string> StoreOfObjectUri(const v1alpha1::CheckpointSpec& checkpoint);
+std::optional<std::string> DiskBesideUri(const v1alpha1::CheckpointSpec& checkpoint);
 std::optional<std::string> CopiesWithoutOffload(const v1alpha1::TrainingJobSpec& spec);
 std::optional<std::string> BackoffOrder(const v1alpha1::FailurePolicySpec& policy);
 std::optional<std::string> RuleHasMatcher(const v1alpha1::FailureRule& rule);

@@ -337,6 +337,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"interval-max", Typed<CheckpointInterval, IntervalMax>},
       {"object-uri", Typed<v1alpha1::CheckpointSpec, ObjectUriIsValid>},
       {"store-of-object-uri", Typed<v1alpha1::CheckpointSpec, StoreOfObjectUri>},
+      {"disk-beside-uri", Typed<v1alpha1::CheckpointSpec, DiskBesideUri>},
       {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
       {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},

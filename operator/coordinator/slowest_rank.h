@@ -16,6 +16,7 @@ struct SlowestRank {
   int64_t steps = 0;  // that were counted
   double share = 0;   // of them, those in which it was the busiest: (0, 1]
   double factor = 1;  // the time of the busiest rank of a step, in times of the mean; >= 1
+  double busy = 0;    // the part of the window's time in which the ranks were busy, in the mean
 };
 
 // Counts which rank makes the others wait, over windows of five minutes of one round. Not
@@ -31,7 +32,7 @@ class SlowestRankCounter {
   const std::optional<SlowestRank>& last() const { return last_; }
 
  private:
-  void EndWindow();
+  void EndWindow(int64_t end_us);
 
   int64_t round_ = 0;
   int64_t since_us_ = 0;  // 0: no step of this window yet

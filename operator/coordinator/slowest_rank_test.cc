@@ -26,6 +26,14 @@ TEST(SlowestRankTest, AWholeWindowNamesTheRankThatWasTheBusiestMostOften) {
   EXPECT_EQ(counter.last()->steps, 301);
   EXPECT_NEAR(counter.last()->share, 0.9, 0.01);
   EXPECT_DOUBLE_EQ(counter.last()->factor, 1.5);
+  EXPECT_DOUBLE_EQ(counter.last()->busy, 1.0);
+}
+
+TEST(SlowestRankTest, TheTimeInWhichRanksWereNotBusyIsThatInWhichTheyWaitedForEachOther) {
+  SlowestRankCounter counter;
+  for (int second = 0; second <= 300; ++second) counter.Add(1, Step(second, 3, 0.4, 0.5));
+  ASSERT_TRUE(counter.last().has_value());
+  EXPECT_NEAR(counter.last()->busy, 0.4, 1e-12);
 }
 
 TEST(SlowestRankTest, ANewRoundForgetsTheRanksOfTheOldOne) {

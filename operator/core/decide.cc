@@ -10,6 +10,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/cost.h"
 #include "operator/core/deletion.h"
+#include "operator/core/disk_copies.h"
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
 #include "operator/core/expiry.h"
@@ -22,6 +23,7 @@
 #include "operator/core/hand_over.h"
 #include "operator/core/keep_spares.h"
 #include "operator/core/ledger.h"
+#include "operator/core/low_utilisation.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
 #include "operator/core/replicas.h"
@@ -64,10 +66,12 @@ constexpr Policy kPolicies[] = {
     FindSlowLinks,
     EvacuateNodes,
     GrowIntoFreeCapacity,
+    GiveUpIdleWorkers,
     KeepSpares,
     SaveBeforeMembersChange,
     DriveRounds,
     KeepReplicas,
+    KeepCopiesOnDisk,
     SaveOnRequest,
     SaveAtIntervals,
     ReconcilePods,

@@ -14,10 +14,11 @@ namespace muster::control {
 //
 // The policies, in this order, each in the file of its name: deletion, progress, checkpoint,
 // expiry, admission, failure_persistence, ended, finish, failure, failing_node, preemption,
-// suspend, active_time, straggler, slow_links, spot, grow, keep_spares, hand_over, rounds,
-// replicas, save_request, save_interval, gang. Whichever of them acted last, the alert rules are
-// then evaluated (alerts.h), the rest of the status is brought up to date, the time that has passed
-// is filed (ledger.h, cost.h), and status_write_policy.h decides whether the status is written.
+// suspend, active_time, straggler, slow_links, spot, grow, low_utilisation, keep_spares, hand_over,
+// rounds, replicas, disk_copies, save_request, save_interval, gang. Whichever of them acted last,
+// the alert rules are then evaluated (alerts.h), the rest of the status is brought up to date, the
+// time that has passed is filed (ledger.h, cost.h), and status_write_policy.h decides whether the
+// status is written.
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options = {});
 
 }  // namespace muster::control

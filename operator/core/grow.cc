@@ -19,14 +19,27 @@
 namespace muster::control {
 namespace {
 
-// Keeps only the first `keep` workers, and workers.count at least.
+// Returns how long the job is not to grow after so many growths in a row that failed.
+absl::Duration SnoozeAfter(const Draft& draft, int failures) {
+  const absl::Duration first = GrowthSnooze(draft.spec());
+  absl::Duration snooze = first;
+  for (int i = 0; i < failures && snooze < draft.options.growth_snooze_limit; ++i) {
+    snooze = std::max(first, std::min(snooze * 2, draft.options.growth_snooze_limit));
+  }
+  return snooze;
+}
+
+void SnoozeFor(Draft& draft, absl::Duration snooze) {
+  GrowthMemory& memory = draft.memory().growth;
+  memory.restored = true;
+  memory.snoozed_until = draft.view.now + snooze;
+  draft.status().mutable_elastic()->set_snoozed_until(FormatWall(draft.view.wall + snooze));
+}
+
 void GiveUp(Draft& draft, int keep, bool failed, std::string sentence) {
-  SetGranted(draft, keep);
-  draft.memory().growth.awaited_since.reset();
   v1alpha1::ElasticStatus& elastic = *draft.status().mutable_elastic();
   if (failed) elastic.set_failures(elastic.failures() + 1);
-  SnoozeGrowth(draft);
-  draft.EmitWarning(Reason::kGrowthEnded, std::move(sentence));
+  GiveUpWorkers(draft, keep, SnoozeAfter(draft, elastic.failures()), std::move(sentence));
 }
 
 bool IsLostOrLeaves(const Draft& draft, const Worker& worker, bool member) {
@@ -170,16 +183,15 @@ void TakeGrowth(Draft& draft, const QueueOrder& order) {
 
 void SnoozeGrowth(Draft& draft) {
   if (!MayHaveMore(draft.spec())) return;
-  v1alpha1::ElasticStatus& elastic = *draft.status().mutable_elastic();
-  const absl::Duration first = GrowthSnooze(draft.spec());
-  absl::Duration snooze = first;
-  for (int i = 0; i < elastic.failures() && snooze < draft.options.growth_snooze_limit; ++i) {
-    snooze = std::max(first, std::min(snooze * 2, draft.options.growth_snooze_limit));
-  }
-  GrowthMemory& memory = draft.memory().growth;
-  memory.restored = true;
-  memory.snoozed_until = draft.view.now + snooze;
-  elastic.set_snoozed_until(FormatWall(draft.view.wall + snooze));
+  SnoozeFor(draft, SnoozeAfter(draft, draft.status().elastic().failures()));
+}
+
+void GiveUpWorkers(Draft& draft, int keep, absl::Duration snooze, std::string sentence) {
+  SetGranted(draft, keep);
+  draft.memory().growth.awaited_since.reset();
+  SnoozeFor(draft, snooze);
+  draft.status().mutable_workers()->set_desired(draft.WorkersWanted());
+  draft.EmitWarning(Reason::kGrowthEnded, std::move(sentence));
 }
 
 void GrowIntoFreeCapacity(Draft& draft) {

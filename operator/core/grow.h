@@ -1,6 +1,9 @@
 #ifndef MUSTER_OPERATOR_CORE_GROW_H_
 #define MUSTER_OPERATOR_CORE_GROW_H_
 
+#include <string>
+
+#include "absl/time/time.h"
 #include "operator/core/draft.h"
 #include "operator/core/view.h"
 
@@ -26,6 +29,10 @@ void GrowIntoFreeCapacity(Draft& draft);
 
 // Does not let the job grow before its snooze is over; called when its size has changed.
 void SnoozeGrowth(Draft& draft);
+
+// Keeps only the first `keep` workers, workers.count at least, and does not let the job grow for
+// `snooze`. The sentence goes into an event.
+void GiveUpWorkers(Draft& draft, int keep, absl::Duration snooze, std::string sentence);
 
 }  // namespace muster::control
 

@@ -69,7 +69,7 @@ struct PrepareOrder {
   bool fresh = false;  // end every rank's process and start a new one
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // one for all members
   std::string trajectory;
-  // The agents that keep replicas of the copies of the worker that had the ranks before.
+  // The agents that keep copies of the worker that had the ranks before.
   std::vector<ReplicaSite> replicas_at = {};
   std::optional<int> copies_of = std::nullopt;  // that worker; absent: the member itself
 };
@@ -88,6 +88,11 @@ struct ReplicateOrder {
   RoundStamp round;
   std::optional<ReplicaSite> to;  // absent: to nobody
 };
+// Keep the next copies, of this step or a later one, on the disk of the node.
+struct DiskOrder {
+  RoundStamp round;
+  int64_t from_step = 0;
+};
 
 // An order to the agent of one pod. It is dropped if that agent is not attached; Decide() sends it
 // again on the agent's next session.
@@ -95,7 +100,7 @@ struct Order {
   int index = 0;
   int incarnation = 0;
   std::string pod_uid;
-  std::variant<PrepareOrder, GoOrder, StopOrder, SaveOrder, ReplicateOrder> what;
+  std::variant<PrepareOrder, GoOrder, StopOrder, SaveOrder, ReplicateOrder, DiskOrder> what;
 };
 
 // A Kubernetes Event about the job.

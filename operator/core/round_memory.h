@@ -157,6 +157,11 @@ struct ReplicateMemory {
   bool operator==(const ReplicateMemory&) const = default;
 };
 
+// The last order to keep copies on disk. Owned by disk_copies.h.
+struct DiskCopiesMemory {
+  absl::Time ordered_at = absl::InfinitePast();
+};
+
 // The time before which no other straggler leaves. Owned by straggler.h.
 struct StragglerMemory {
   absl::Time not_before = absl::InfinitePast();
@@ -272,6 +277,7 @@ struct RoundMemory {
   ResizeMemory resize;
   SwapMemory swap;
   std::map<int, ReplicateMemory> replicate;  // by worker index
+  DiskCopiesMemory disk_copies;
   LedgerMemory ledger;
   CostMemory cost;
   AlertMemory alerts;

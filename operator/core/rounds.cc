@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/backoff.h"
 #include "operator/core/break.h"
+#include "operator/core/disk_copies.h"
 #include "operator/core/elastic.h"
 #include "operator/core/floor.h"
 #include "operator/core/live_versions.h"
@@ -143,6 +144,12 @@ void TryOpen(Draft& draft) {
     return;
   }
   const MemberSelection wanted = ChooseMembers(draft);
+  const absl::Time disks = memory.failure.restart_job ? absl::InfinitePast() : DisksKnownBy(draft);
+  if (!wanted.workers.empty() && disks > draft.view.now) {
+    draft.RequeueAt(disks);
+    draft.SetReason(Reason::kWaitingForWorkers, "workers look for copies on their nodes' disks");
+    return;
+  }
   if (!wanted.workers.empty()) return Open(draft, wanted);
   if (wanted.recheck != absl::InfiniteFuture()) draft.RequeueAt(wanted.recheck);
   draft.SetReason(wanted.wait_reason, wanted.wait_sentence);

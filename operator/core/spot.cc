@@ -57,15 +57,30 @@ NoticeMemory* FindNotice(Draft& draft, const Worker& worker) {
   return notice.incarnation == worker.incarnation ? &notice : nullptr;
 }
 
-// Besides nodes that go away, a worker with GPUs leaves one with a broken GPU before it fails
-// there, and one that is to move leaves its own.
+// Returns the fault of its node for which a worker leaves before it fails there. Broken GPUs
+// concern only workers that have some, and the network only those that have somebody to talk to.
+std::optional<Announcement> FaultFor(const Draft& draft, const PodView& pod) {
+  const v1alpha1::WorkersSpec& workers = draft.spec().workers();
+  const auto leaves = [](const std::string& fault, const char* why) {
+    return Announcement{fault, why, kNodeStaysWarning, true};
+  };
+  if (!pod.gpu_fault.empty() && workers.gpus() > 0) {
+    return leaves(pod.gpu_fault, "its GPUs are not to be used");
+  }
+  if (!pod.network_fault.empty() && workers.count() > 1) {
+    return leaves(pod.network_fault, "its network is not to be used");
+  }
+  if (!pod.machine_fault.empty()) return leaves(pod.machine_fault, "nothing is to run there");
+  return std::nullopt;
+}
+
+// Besides nodes that go away, a worker leaves one with a fault, and one that is to move leaves its
+// own.
 std::optional<Announcement> AnnouncementFor(const Draft& draft, const Worker& worker) {
   const PodView& pod = *worker.pod;
   auto found = FindAnnouncement(pod.node_taints, pod.node_notice, draft.view.wall);
   if (found) return found;
-  if (!pod.gpu_fault.empty() && draft.spec().workers().gpus() > 0) {
-    return Announcement{pod.gpu_fault, "its GPUs are not to be used", kNodeStaysWarning, true};
-  }
+  if ((found = FaultFor(draft, pod))) return found;
   const std::string why = WhyMoves(draft.plan.memory, worker);
   if (why.empty()) return std::nullopt;
   return Announcement{why, "it goes to another node", kNodeStaysWarning, true};

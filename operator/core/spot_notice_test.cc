@@ -70,6 +70,21 @@ TEST(SpotNoticeTest, AWorkerWithGpusLeavesANodeWithABrokenOneBeforeItFails) {
   }
 }
 
+TEST(SpotNoticeTest, ABrokenNetworkConcernsJobsOfSeveralWorkersAndABrokenMachineAll) {
+  for (const int workers : {1, 2}) {
+    for (const bool network : {true, false}) {
+      TestWorld world = ActiveWorld(workers, 1);
+      WriteIn(world, 10, absl::Seconds(40));
+      world.Decide();
+      PodView& pod = world.view.pods.back();
+      (network ? pod.network_fault : pod.machine_fault) = "it is broken";
+      const bool leaves = workers > 1 || !network;
+      EXPECT_EQ(OrderTexts(world.Decide()), leaves ? absl::StrCat("Save:", workers - 1) : "");
+      EXPECT_EQ(world.view.status.workers().leaving_size(), leaves ? 1 : 0);
+    }
+  }
+}
+
 TEST(SpotNoticeTest, WithoutTimeForACheckpointItHandsOverAndTheDeadlineIsKept) {
   TestWorld world = ActiveWorld(3, 1);
   WriteIn(world, 10, absl::Seconds(60));

@@ -30,6 +30,20 @@ std::string Message(const TestWorld& world, ConditionType type) {
   return condition == nullptr ? "" : condition->message();
 }
 
+TEST(StartupTest, AJobThatWaitsForItsFirstTurnIsQueuedAndNotStarting) {
+  TestWorld world(2);
+  for (const int worker : {0, 1}) world.AddPod(worker, PodPhase::kPending).node = "";
+  world.view.placement.reason = "QueueFull";
+  world.view.placement.queued = true;
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/Queued");
+  EXPECT_EQ(world.view.status.state(), "Queued");
+  world.view.placement = {};
+  for (PodView& pod : world.view.pods) pod.node = "n1";
+  world.Decide();
+  EXPECT_EQ(world.view.status.state(), "Starting");
+}
+
 TEST(StartupTest, AnImageThatCannotBePulledIsNamedAtOnceAndWarnedOfOnce) {
   TestWorld world = WorldThatWaits("ImagePullBackOff", kPullFailed);
   const Plan first = world.Decide();

@@ -15,7 +15,8 @@ using v1alpha1::Condition;
 using v1alpha1::TrainingJobStatus;
 
 bool IsComingTogether(const TrainingJobStatus& status) {
-  return status.state() == Name(JobState::kPending) || status.state() == Name(JobState::kStarting);
+  return status.state() == Name(JobState::kPending) || status.state() == Name(JobState::kQueued) ||
+         status.state() == Name(JobState::kStarting);
 }
 
 bool Same(const TrainingJobStatus& a, const TrainingJobStatus& b) {

@@ -155,15 +155,22 @@ void ShowDegraded(Draft& draft) {
                   blocked ? absl::StrCat(sentence, ": ", *blocked) : sentence);
 }
 
+// A job that made room for another waits for its turn even before the queue has said so.
+bool IsQueued(const Draft& draft) {
+  if (draft.WorkersBound() > 0) return false;
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  const v1alpha1::Condition* scheduled = FindCondition(status, ConditionType::kScheduled);
+  return IsTrue(status, ConditionType::kPreempted) ||
+         (scheduled != nullptr && scheduled->reason() == Name(Reason::kQueued));
+}
+
 JobState StateOf(const Draft& draft) {
   const v1alpha1::TrainingJobStatus& status = draft.plan.status;
   if (IsTrue(status, ConditionType::kSucceeded)) return JobState::kSucceeded;
   if (IsTrue(status, ConditionType::kFailed)) return JobState::kFailed;
   if (IsTrue(status, ConditionType::kSuspended)) return JobState::kSuspended;
   if (draft.plan.memory.phase == RoundPhase::kActive) return JobState::kTraining;
-  if (IsTrue(status, ConditionType::kPreempted) && draft.WorkersBound() == 0) {
-    return JobState::kQueued;
-  }
+  if (IsQueued(draft)) return JobState::kQueued;
   const bool taking_over = draft.plan.memory.id == RoundStamp{} && draft.view.status.round() > 0;
   if (taking_over && IsTrue(status, ConditionType::kRunning)) return JobState::kTraining;
   if (HasStarted(draft)) return JobState::kRecovering;

@@ -87,6 +87,8 @@ constexpr Field kFields[] = {
     {"checkpoint.memory.everySteps", true},
     {"checkpoint.memory.size", false},
     {"checkpoint.memory.replicas", false},
+    {"checkpoint.memory.disk.path", false},
+    {"checkpoint.memory.disk.every", false},
     {"checkpoint.s3.endpoint", true},
     {"checkpoint.s3.region", true},
     {"checkpoint.s3.credentialsSecret", false},

@@ -119,7 +119,11 @@ struct PodView {
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
-  std::string gpu_fault;  // what its node's conditions say about a broken GPU; empty: nothing
+  // The words of its node's conditions about a broken GPU, about the network between nodes, and
+  // about the machine itself; empty: none.
+  std::string gpu_fault;
+  std::string network_fault;
+  std::string machine_fault;
   // Wall: its kubelet accepted it, soon after it was bound; InfinitePast: not known.
   absl::Time accepted = absl::InfinitePast();
   WorkerRates rates;
@@ -215,6 +219,7 @@ struct StragglerView {
   int64_t steps = 0;  // that were counted
   double share = 0;   // of them, those in which it was the busiest
   double factor = 1;  // the time of the busiest rank of a step, in times of the mean
+  double busy = 1;    // the part of the time in which the ranks were busy, in the mean
 };
 
 struct ProgressView {

@@ -286,6 +286,17 @@ void AddJobs(Catalog& all) {
        MetricType::Gauge,
        {"training_job"},
        "Steps skipped because loss or gradient was not finite, of the same jobs."});
+  set(MetricId::kJobGpuMemory,
+      {"muster_job_gpu_memory_bytes",
+       MetricType::Gauge,
+       {"training_job", "state"},
+       "Memory of the rank whose GPU is the fullest: of the GPU, total; held by the allocator of "
+       "tensors, reserved; the most in tensors at one time, peak."});
+  set(MetricId::kJobGpuMemoryRetries,
+      {"muster_job_gpu_memory_retries_total",
+       MetricType::Counter,
+       {"training_job"},
+       "How often ranks had to give memory back to their GPU to get any, since they started."});
   AddJobState(all);
   set(MetricId::kJobsWithoutSeries, {"muster_jobs_without_series",
                                      MetricType::Gauge,

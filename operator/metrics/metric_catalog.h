@@ -56,6 +56,8 @@ enum class MetricId {
   kJobLoss,
   kJobTokensPerSecond,
   kJobSkippedSteps,
+  kJobGpuMemory,
+  kJobGpuMemoryRetries,
   kJobInfo,
   kJobSteps,
   kJobValidationLoss,

@@ -1,6 +1,7 @@
 #include "operator/nodes/node_tainter.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -21,15 +22,27 @@ bool IsTainted(const NodeRecord& node) {
 }
 
 bool IsBroken(const NodeRecord& node) {
-  const ConditionView* health = FindHealth(node);
-  return health != nullptr && health->status == "False";
+  return std::any_of(std::begin(kHealthConditions), std::end(kHealthConditions),
+                     [&](const char* type) {
+                       const ConditionView* health = FindCondition(node, type);
+                       return health != nullptr && health->status == "False";
+                     });
 }
 
-// The status and the reason of the condition; empty if the node has none.
+// Returns the status and the reason of the worst of the node's conditions; empty if it has none.
+// One that nobody can tell keeps a node from being called good.
 std::pair<std::string, std::string> HealthOfNode(const Json& node) {
-  const Json* health = FindHealth(node);
-  if (health == nullptr) return {};
-  return {kube::StringAt(*health, {"status"}), kube::StringAt(*health, {"reason"})};
+  std::pair<std::string, std::string> worst;
+  for (const char* type : kHealthConditions) {
+    const Json* health = FindCondition(node, type);
+    if (health == nullptr) continue;
+    const std::string status = kube::StringAt(*health, {"status"});
+    if (status == "False") return {status, kube::StringAt(*health, {"reason"})};
+    if (worst.first.empty() || status != "True") {
+      worst = {status, kube::StringAt(*health, {"reason"})};
+    }
+  }
+  return worst;
 }
 
 // Returns the node's taints without ours, and whether ours was there.

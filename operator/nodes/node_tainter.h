@@ -12,7 +12,7 @@
 
 namespace muster::control {
 
-// Puts the taint of unhealthy_taint.h on nodes whose condition muster.dev/GPUHealthy is False, and
+// Puts the taint of unhealthy_taint.h on nodes of which a condition of node_wish.h is False, and
 // takes it away again; the node's past is in an annotation, so that the next leader goes on with
 // it. Both are one write. Other taints are left alone. One thread uses it, while its replica leads.
 // `api`, `clock` and `nodes` must outlive it.

@@ -75,6 +75,25 @@ TEST_F(NodeTainterTest, ABrokenNodeIsTaintedBesideItsOtherTaintsAndReturnsAfterA
   EXPECT_EQ(Run(), 0);
 }
 
+TEST_F(NodeTainterTest, APortThatIsBrokenTaintsANodeWhoseGpusAreWell) {
+  const auto report = [&](const std::string& status, const std::string& reason) {
+    Json node = Node();
+    node["status"]["conditions"] = {
+        {{"type", kGpuHealthyCondition}, {"status", "True"}, {"reason", "NoFault"}},
+        {{"type", kInfinibandHealthyCondition}, {"status", status}, {"reason", reason}}};
+    EXPECT_TRUE(api_->UpdateStatus(kube::kNodes, node).ok());
+  };
+  report("False", "PortDown");
+  EXPECT_EQ(Run(), 1);
+  EXPECT_EQ(Taints(), "nvidia.com/gpu= muster.dev/unhealthy=PortDown ");
+  report("Unknown", "NodeAgentSilent");
+  EXPECT_EQ(Run(WaitAfterFaults(1)), 0) << "nobody can tell";
+  report("True", "NoFault");
+  EXPECT_EQ(Run(), 1);
+  EXPECT_EQ(Run(WaitAfterFaults(1)), 1);
+  EXPECT_EQ(Taints(), "nvidia.com/gpu= ");
+}
+
 TEST_F(NodeTainterTest, ANodeThatAnotherWriterWasFasterAtIsTaintedByTheNextRun) {
   kube::FaultyApi contended(*api_, {});
   NodeTainter tainter(contended, clock_, nodes_);

@@ -13,8 +13,8 @@
 namespace muster::control {
 namespace {
 
-using v1alpha1::GpuFault;
 using v1alpha1::GpuReport;
+using v1alpha1::HardwareFault;
 using v1alpha1::InfinibandPort;
 using v1alpha1::NodeReport;
 
@@ -102,38 +102,104 @@ std::string HardwareOf(const NodeReport& report) {
   return DumpJson({{"omitted", absl::StrCat("the list has ", text.size(), " bytes")}});
 }
 
-std::optional<ConditionWish> HealthByReport(const NodeReport& report) {
-  if (report.gpus().empty()) return std::nullopt;
-  std::string reason;
-  std::vector<std::string> faults;
-  for (const GpuReport& gpu : report.gpus()) {
-    for (const GpuFault& fault : gpu.faults()) {
-      if (reason.empty()) reason = fault.reason();
-      faults.push_back(absl::StrCat("GPU ", gpu.index(), " (", gpu.uuid(), "): ", fault.detail()));
+// Collects what is said of the parts of one kind.
+class HealthSum {
+ public:
+  // `kind` is the word for one part, which takes an "s" for more.
+  explicit HealthSum(const char* kind) : kind_(kind) {}
+
+  void Add(const std::string& name,
+           const google::protobuf::RepeatedPtrField<HardwareFault>& faults) {
+    ++parts_;
+    for (const HardwareFault& fault : faults) {
+      if (reason_.empty()) reason_ = fault.reason();
+      sentences_.push_back(absl::StrCat(name, ": ", fault.detail()));
     }
   }
-  if (faults.empty()) {
-    return ConditionWish{
-        "True", "NoFault",
-        absl::StrCat(report.gpus_size(), report.gpus_size() == 1 ? " GPU" : " GPUs")};
+  std::optional<ConditionWish> Wish() const {
+    if (parts_ == 0) return std::nullopt;
+    if (sentences_.empty()) {
+      return ConditionWish{"True", "NoFault",
+                           absl::StrCat(parts_, " ", kind_, parts_ == 1 ? "" : "s")};
+    }
+    return ConditionWish{"False", reason_, absl::StrJoin(sentences_, "; ").substr(0, kMaxMessage)};
   }
-  return ConditionWish{"False", reason, absl::StrJoin(faults, "; ").substr(0, kMaxMessage)};
+
+ private:
+  const char* kind_;
+  int parts_ = 0;
+  std::string reason_;  // of the first fault
+  std::vector<std::string> sentences_;
+};
+
+HealthWish GpuHealth(const NodeReport& report) {
+  HealthSum sum("GPU");
+  for (const GpuReport& gpu : report.gpus()) {
+    sum.Add(absl::StrCat("GPU ", gpu.index(), " (", gpu.uuid(), ")"), gpu.faults());
+  }
+  const std::string why = report.gpu_absence().empty() ? "" : ": " + report.gpu_absence();
+  return {sum.Wish(), {"Unknown", "NoGpuSeen", absl::StrCat("the node agent sees no GPU", why)}};
+}
+
+HealthWish InfinibandHealth(const NodeReport& report) {
+  HealthSum sum("port");
+  for (const InfinibandPort& port : report.infiniband_ports()) {
+    sum.Add(absl::StrCat("port ", port.device(), ":", port.port()), port.faults());
+  }
+  return {sum.Wish(),
+          {"Unknown", "NoInfinibandSeen", "the node agent sees no InfiniBand or RoCE port"}};
+}
+
+HealthWish DiskHealth(const NodeReport& report) {
+  HealthSum sum("disk");
+  for (const v1alpha1::Disk& disk : report.disks()) {
+    sum.Add(absl::StrCat("disk ", disk.name()), disk.faults());
+  }
+  return {sum.Wish(), {"Unknown", "NoDiskSeen", "the node agent sees no disk"}};
+}
+
+// Writes a condition into the Node. Returns false if it is there already.
+bool SetCondition(const std::string& type, const ConditionWish& wish, absl::Time now, Json& node) {
+  const Json* before = FindCondition(node, type);
+  const auto at = [&](const char* field) {
+    return before == nullptr ? "" : kube::StringAt(*before, {field});
+  };
+  if (before != nullptr && wish == ConditionWish{at("status"), at("reason"), at("message")}) {
+    return false;
+  }
+  const std::string time = kube::FormatTime(now);
+  const bool same = at("status") == wish.status && !at("lastTransitionTime").empty();
+  const Json condition = {{"type", type},
+                          {"status", wish.status},
+                          {"reason", wish.reason},
+                          {"message", wish.message},
+                          {"lastHeartbeatTime", time},
+                          {"lastTransitionTime", same ? at("lastTransitionTime") : time}};
+  Json& conditions = node["status"]["conditions"];
+  if (!conditions.is_array()) conditions = Json::array();
+  for (Json& present : conditions) {
+    if (kube::StringAt(present, {"type"}) != type) continue;
+    present = condition;
+    return true;
+  }
+  conditions.push_back(condition);
+  return true;
 }
 
 }  // namespace
 
-const Json* FindHealth(const Json& node) {
+const Json* FindCondition(const Json& node, const std::string& type) {
   const Json* conditions = kube::Find(node, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) return nullptr;
   for (const Json& condition : *conditions) {
-    if (kube::StringAt(condition, {"type"}) == kGpuHealthyCondition) return &condition;
+    if (kube::StringAt(condition, {"type"}) == type) return &condition;
   }
   return nullptr;
 }
 
-const ConditionView* FindHealth(const NodeRecord& node) {
+const ConditionView* FindCondition(const NodeRecord& node, const std::string& type) {
   for (const ConditionView& condition : node.conditions) {
-    if (condition.type == kGpuHealthyCondition) return &condition;
+    if (condition.type == type) return &condition;
   }
   return nullptr;
 }
@@ -178,10 +244,9 @@ NodeWish WishOf(const NodeReport& report) {
   wish.labels[kNoticeWhoLabel] = text(notice.who());
   wish.labels[kNoticeDeadlineLabel] = number(notice.deadline_unix_ms() / 1000);
   wish.hardware = HardwareOf(report);
-  wish.health = HealthByReport(report);
-  wish.unknown_reason = "NoGpuSeen";
-  wish.unknown_message = absl::StrCat(
-      "the node agent sees no GPU", report.gpu_absence().empty() ? "" : ": ", report.gpu_absence());
+  wish.health[kGpuHealthyCondition] = GpuHealth(report);
+  wish.health[kInfinibandHealthyCondition] = InfinibandHealth(report);
+  wish.health[kDisksHealthyCondition] = DiskHealth(report);
   return wish;
 }
 
@@ -191,15 +256,17 @@ NodeWish WishOfSilence(absl::Duration silence) {
   for (const char* label : {kNoticeLabel, kNoticeWhoLabel, kNoticeDeadlineLabel}) {
     wish.labels[label] = std::nullopt;
   }
-  wish.unknown_reason = "NodeAgentSilent";
-  wish.unknown_message =
+  const std::string why =
       absl::StrCat("the node agent has said nothing for ", absl::FormatDuration(silence));
+  for (const char* type : kHealthConditions) {
+    wish.health[type].unknown = {"Unknown", "NodeAgentSilent", why};
+  }
   return wish;
 }
 
-std::optional<ConditionWish> HealthOf(const NodeWish& wish, bool has_condition) {
-  if (wish.health.has_value() || !has_condition) return wish.health;
-  return ConditionWish{"Unknown", wish.unknown_reason, wish.unknown_message};
+std::optional<ConditionWish> HealthOf(const HealthWish& wish, bool has_condition) {
+  if (wish.known.has_value() || !has_condition) return wish.known;
+  return wish.unknown;
 }
 
 Json MetadataPatch(const NodeWish& wish, const Json& node) {
@@ -220,32 +287,13 @@ Json MetadataPatch(const NodeWish& wish, const Json& node) {
 }
 
 std::optional<Json> WithHealth(const NodeWish& wish, const Json& node, absl::Time now) {
-  const Json* before = FindHealth(node);
-  const std::optional<ConditionWish> health = HealthOf(wish, before != nullptr);
-  if (!health.has_value()) return std::nullopt;
-  const auto at = [&](const char* field) {
-    return before == nullptr ? "" : kube::StringAt(*before, {field});
-  };
-  if (before != nullptr && *health == ConditionWish{at("status"), at("reason"), at("message")}) {
-    return std::nullopt;
-  }
-  const std::string time = kube::FormatTime(now);
-  const bool same = at("status") == health->status && !at("lastTransitionTime").empty();
-  const Json condition = {{"type", kGpuHealthyCondition},
-                          {"status", health->status},
-                          {"reason", health->reason},
-                          {"message", health->message},
-                          {"lastHeartbeatTime", time},
-                          {"lastTransitionTime", same ? at("lastTransitionTime") : time}};
   Json changed = node;
-  Json& conditions = changed["status"]["conditions"];
-  if (!conditions.is_array()) conditions = Json::array();
-  for (Json& present : conditions) {
-    if (kube::StringAt(present, {"type"}) != kGpuHealthyCondition) continue;
-    present = condition;
-    return changed;
+  bool differs = false;
+  for (const auto& [type, health] : wish.health) {
+    const auto condition = HealthOf(health, FindCondition(node, type) != nullptr);
+    if (condition.has_value()) differs = SetCondition(type, *condition, now, changed) || differs;
   }
-  conditions.push_back(condition);
+  if (!differs) return std::nullopt;
   return changed;
 }
 

@@ -25,8 +25,12 @@ inline constexpr char kFabricLeafLabel[] = "muster.dev/fabric.leaf";
 inline constexpr char kInfinibandPortsLabel[] = "muster.dev/infiniband.ports";
 // The annotation with the report's hardware as JSON.
 inline constexpr char kHardwareAnnotation[] = "muster.dev/hardware";
-// The condition: False while a GPU of the node has a fault, Unknown while nobody can tell.
+// The conditions: False while a part of that kind has a fault, Unknown while nobody can tell.
 inline constexpr char kGpuHealthyCondition[] = "muster.dev/GPUHealthy";
+inline constexpr char kInfinibandHealthyCondition[] = "muster.dev/InfinibandHealthy";
+inline constexpr char kDisksHealthyCondition[] = "muster.dev/DisksHealthy";
+inline constexpr const char* kHealthConditions[] = {
+    kGpuHealthyCondition, kInfinibandHealthyCondition, kDisksHealthyCondition};
 
 struct ConditionWish {
   std::string status;  // True, False or Unknown
@@ -36,14 +40,17 @@ struct ConditionWish {
   friend bool operator==(const ConditionWish&, const ConditionWish&) = default;
 };
 
+struct HealthWish {
+  // nullopt: as `unknown` if the node has the condition, else absent.
+  std::optional<ConditionWish> known;
+  ConditionWish unknown;
+};
+
 // A Node object as its agent's report wants it. Labels without a value are not to be there.
 struct NodeWish {
   std::map<std::string, std::optional<std::string>> labels;
-  std::optional<std::string> hardware;  // of the annotation; nullopt leaves it as it is
-  // The condition; nullopt: to be Unknown if the node has it, else to stay absent.
-  std::optional<ConditionWish> health;
-  std::string unknown_reason;   // of that Unknown
-  std::string unknown_message;  // likewise
+  std::optional<std::string> hardware;       // of the annotation; nullopt leaves it as it is
+  std::map<std::string, HealthWish> health;  // by type, each of kHealthConditions
 };
 
 // All functions are pure.
@@ -53,17 +60,17 @@ NodeWish WishOf(const v1alpha1::NodeReport& report);
 // labels and the annotation stay.
 NodeWish WishOfSilence(absl::Duration silence);
 
-// Return the condition kGpuHealthyCondition of a node; null if it has none.
-const Json* FindHealth(const Json& node);
-const ConditionView* FindHealth(const NodeRecord& node);
+// Return a node's condition of a type; null if it has none.
+const Json* FindCondition(const Json& node, const std::string& type);
+const ConditionView* FindCondition(const NodeRecord& node, const std::string& type);
 
 // Returns the condition that a node should have that has it now or not.
-std::optional<ConditionWish> HealthOf(const NodeWish& wish, bool has_condition);
+std::optional<ConditionWish> HealthOf(const HealthWish& wish, bool has_condition);
 
 // Returns the merge patch of the Node's metadata that fulfils the wish; an empty object if nothing
 // is to be changed.
 Json MetadataPatch(const NodeWish& wish, const Json& node);
-// Returns the Node with the condition as wished, for UpdateStatus; nullopt if it is so already.
+// Returns the Node with the conditions as wished, for UpdateStatus; nullopt if they are so already.
 // `now` is a wall time.
 std::optional<Json> WithHealth(const NodeWish& wish, const Json& node, absl::Time now);
 

@@ -126,6 +126,28 @@ TEST(NodeWishTest, AFaultMakesTheConditionFalseWithItsReasonAndSentence) {
                   {"lastTransitionTime", "2027-01-15T08:00:00Z"}}));
 }
 
+TEST(NodeWishTest, PortsAndDisksHaveConditionsOfTheirOwn) {
+  v1alpha1::NodeReport report = Report(kTwoGpus);
+  auto& port = *report.add_infiniband_ports();
+  port.set_device("mlx5_9");
+  port.set_port(1);
+  auto& fault = *port.add_faults();
+  fault.set_reason("LinkFlaps");
+  fault.set_detail("the link went down 2 times");
+  report.add_disks()->set_name("nvme0n1");
+  const auto node = WithHealth(WishOf(report), NodeOf(), kNow);
+  ASSERT_TRUE(node.has_value());
+  const Json* link = FindCondition(*node, kInfinibandHealthyCondition);
+  ASSERT_NE(link, nullptr);
+  EXPECT_EQ((*link)["status"], "False");
+  EXPECT_EQ((*link)["reason"], "LinkFlaps");
+  EXPECT_EQ((*link)["message"], "port mlx5_9:1: the link went down 2 times");
+  const Json* disks = FindCondition(*node, kDisksHealthyCondition);
+  ASSERT_NE(disks, nullptr);
+  EXPECT_EQ((*disks)["status"], "True");
+  EXPECT_EQ(FindCondition(*node, kGpuHealthyCondition)->at("status"), "True");
+}
+
 TEST(NodeWishTest, TheTransitionTimeChangesWithTheStatusOnly) {
   v1alpha1::NodeReport report = Report(kTwoGpus);
   const Json well = *WithHealth(WishOf(report), NodeOf(), kNow);
@@ -166,7 +188,7 @@ TEST(NodeWishTest, AnAbsurdReportIsCutShort) {
     gpu.add_faults()->set_detail("broken");
   }
   const NodeWish wish = WishOf(report);
-  EXPECT_LE(wish.health->message.size(), 1024u);
+  EXPECT_LE(wish.health.at(kGpuHealthyCondition).known->message.size(), 1024u);
   EXPECT_THAT(*wish.hardware, HasSubstr("omitted"));
 }
 

@@ -1,11 +1,15 @@
 #include "operator/nodes/node_writer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
@@ -16,11 +20,30 @@ bool Shows(const NodeRecord& node, const NodeWish& wish) {
   for (const auto& [key, value] : wish.labels) {
     if (node.scheduling->labels.Value(key) != value.value_or("")) return false;
   }
-  const ConditionView* present = FindHealth(node);
-  const std::optional<ConditionWish> health = HealthOf(wish, present != nullptr);
-  if (!health.has_value()) return true;
-  return present != nullptr && present->status == health->status &&
-         present->reason == health->reason;
+  return std::all_of(wish.health.begin(), wish.health.end(), [&](const auto& entry) {
+    const ConditionView* present = FindCondition(node, entry.first);
+    const std::optional<ConditionWish> health = HealthOf(entry.second, present != nullptr);
+    if (!health.has_value()) return true;
+    return present != nullptr && present->status == health->status &&
+           present->reason == health->reason;
+  });
+}
+
+// Logs the conditions that differ between two states of a node.
+void LogHealth(const std::string& name, const Json& before, const Json& after) {
+  for (const char* type : kHealthConditions) {
+    const Json* now = FindCondition(after, type);
+    const Json* then = FindCondition(before, type);
+    if (now == nullptr || (then != nullptr && *then == *now)) continue;
+    MUSTER_LOG(INFO, "node's health", {"node", name}, {"condition", type},
+               {"status", kube::StringAt(*now, {"status"})},
+               {"why", kube::StringAt(*now, {"message"})});
+  }
+}
+
+bool HasHealth(const NodeRecord& node) {
+  return std::any_of(std::begin(kHealthConditions), std::end(kHealthConditions),
+                     [&](const char* type) { return FindCondition(node, type) != nullptr; });
 }
 
 }  // namespace
@@ -42,16 +65,14 @@ absl::Status NodeWriter::Write(const std::string& node, const NodeWish& wish, in
   if (!changed.has_value()) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(api_.UpdateStatus(kube::kNodes, *changed).status());
   ++writes;
-  MUSTER_LOG(INFO, "node's GPUs", {"node", node},
-             {"healthy", HealthOf(wish, /*has_condition=*/true)->status},
-             {"why", HealthOf(wish, /*has_condition=*/true)->message});
+  LogHealth(node, object, *changed);
   return absl::OkStatus();
 }
 
 bool NodeWriter::Look(const NodeCache::Object& node, const NodeNews* told, absl::Time now,
                       int& writes) {
   const bool reported = told != nullptr && told->report != nullptr;
-  if (!reported && FindHealth(*node) == nullptr && !node->notice) return false;
+  if (!reported && !HasHealth(*node) && !node->notice) return false;
   const absl::Time heard = reported ? told->last_heard : leading_since_;
   const bool silent = now - heard >= kSilence;
   if (!reported && !silent) return false;

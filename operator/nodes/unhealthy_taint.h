@@ -6,9 +6,9 @@
 
 #include "absl/time/time.h"
 
-// Policy: a node with a broken GPU has a taint, and loses it once its condition has been good for a
-// while: ten minutes after the first fault, twice as long after each further one, a day at most. A
-// node whose condition has been good for a week begins anew. Pure.
+// Policy: a node with a broken part has a taint, and loses it once its condition has been good for
+// a while: ten minutes after the first fault, twice as long after each further one, a day at most.
+// A node whose condition has been good for a week begins anew. Pure.
 namespace muster::control {
 
 // The taint, with the effect NoSchedule and the condition's reason as its value, and the annotation

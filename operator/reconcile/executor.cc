@@ -98,6 +98,13 @@ v1alpha1::OperatorMessage ToMessage(const ReplicateOrder& order) {
   return message;
 }
 
+v1alpha1::OperatorMessage ToMessage(const DiskOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_to_disk()->mutable_round() = ToProto(order.round);
+  message.mutable_to_disk()->set_from_step(order.from_step);
+  return message;
+}
+
 // Returns true if pods are made now, or as soon as their incarnations are in the status.
 bool MakesPods(const TrainingJob& job, const Plan& plan) {
   const auto& before = job.status.incarnations();

@@ -40,7 +40,9 @@ void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod)
   pod.node_conditions = node->conditions;
   pod.node_taints = node->taints;
   pod.node_notice = node->notice;
-  pod.gpu_fault = node->scheduling->gpu_fault;
+  pod.gpu_fault = node->scheduling->faults.gpus;
+  pod.network_fault = node->scheduling->faults.network;
+  pod.machine_fault = node->scheduling->faults.machine;
   pod.rates = RatesOf(sources, record, *node);
 }
 

@@ -91,7 +91,8 @@ std::optional<StragglerView> ToStragglerView(const std::optional<SlowestRank>& s
                        .rank = slowest->rank,
                        .steps = slowest->steps,
                        .share = slowest->share,
-                       .factor = slowest->factor};
+                       .factor = slowest->factor,
+                       .busy = slowest->busy};
 }
 
 ProgressView ToProgressView(const ProgressSnapshot& snapshot) {

@@ -36,6 +36,13 @@ Json ToJson(const v1alpha1::StepReport& step) {
                     {"longest", step.longest_busy_seconds()},
                     {"slowestRank", step.slowest_rank()}};
   }
+  if (step.has_device_memory()) {
+    const v1alpha1::DeviceMemory& memory = step.device_memory();
+    json["deviceMemory"] = {{"total", memory.total()},
+                            {"reserved", memory.reserved()},
+                            {"allocatedPeak", memory.allocated_peak()},
+                            {"retries", memory.retries()}};
+  }
   if (step.has_validation_loss()) json["validationLoss"] = FiniteNumber(step.validation_loss());
   return json;
 }

@@ -43,6 +43,7 @@ class JobFamilies {
   static std::string LabelOf(const TrainingJob& job) { return absl::StrCat(job.ns, "/", job.name); }
   void AddCheckpoint(const std::string& label, const v1alpha1::TrainingJobStatus& status);
   void AddTimes(const std::string& label, const v1alpha1::PhaseTimes& times);
+  void AddGpuMemory(const std::string& label, const v1alpha1::DeviceMemory& memory);
   void AddLedger(const std::string& label, const v1alpha1::LedgerStatus& ledger);
   void AddCost(const std::string& label, const v1alpha1::CostStatus& cost);
 
@@ -61,6 +62,8 @@ class JobFamilies {
   FamilyBuilder validation_loss_{MetricId::kJobValidationLoss};
   FamilyBuilder speed_{MetricId::kJobTokensPerSecond};
   FamilyBuilder skipped_{MetricId::kJobSkippedSteps};
+  FamilyBuilder gpu_memory_{MetricId::kJobGpuMemory};
+  FamilyBuilder gpu_retries_{MetricId::kJobGpuMemoryRetries};
   FamilyBuilder time_{MetricId::kJobTime};
   FamilyBuilder rank_time_{MetricId::kJobRankTime};
   FamilyBuilder cost_{MetricId::kJobCost};
@@ -140,6 +143,13 @@ void JobFamilies::AddCost(const std::string& label, const v1alpha1::CostStatus& 
   }
 }
 
+void JobFamilies::AddGpuMemory(const std::string& label, const v1alpha1::DeviceMemory& memory) {
+  gpu_memory_.Add(static_cast<double>(memory.total()), {label, "total"});
+  gpu_memory_.Add(static_cast<double>(memory.reserved()), {label, "reserved"});
+  gpu_memory_.Add(static_cast<double>(memory.allocated_peak()), {label, "peak"});
+  gpu_retries_.Add(static_cast<double>(memory.retries()), {label});
+}
+
 void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snapshot) {
   if (!snapshot.last_step) return;
   const std::string label = LabelOf(job);
@@ -151,6 +161,7 @@ void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snaps
   skipped_.Add(static_cast<double>(last.skipped_total()), {label});
   if (snapshot.validation_loss) validation_loss_.Add(*snapshot.validation_loss, {label});
   AddTimes(label, snapshot.times);
+  if (last.has_device_memory()) AddGpuMemory(label, last.device_memory());
 }
 
 void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
@@ -169,6 +180,8 @@ void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
                                 &validation_loss_,
                                 &speed_,
                                 &skipped_,
+                                &gpu_memory_,
+                                &gpu_retries_,
                                 &time_,
                                 &rank_time_,
                                 &cost_,

@@ -63,6 +63,10 @@ void AddTrainingJob(PageWorld& world, const std::string& name) {
   step.set_validation_loss(2.75);
   step.set_finished_at_us(1'500'000);
   step.mutable_times()->set_compute(0.25);
+  step.mutable_device_memory()->set_total(80);
+  step.mutable_device_memory()->set_reserved(70);
+  step.mutable_device_memory()->set_allocated_peak(60);
+  step.mutable_device_memory()->set_retries(3);
   world.progress.RecordSteps(name, reports);
 }
 

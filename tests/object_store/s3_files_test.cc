@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +15,9 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/object_store/credentials_cache.h"
+#include "base/object_store/credentials_choice.h"
+#include "base/object_store/credentials_source.h"
 #include "base/object_store/curl_transport.h"
 #include "base/testing/files_contract.h"
 #include "tests/testenv/s3_server.h"
@@ -189,11 +193,11 @@ TEST(S3FilesTest, AMissingBucketIsNoEmptyDirectory) {
 
 TEST(S3FilesTest, WrongKeysAreNamedAsSuch) {
   S3Options options = Server().client_options();
-  options.credentials.secret = "another";
+  options.credentials = FixedCredentials({S3Server::kKeyId, "another", ""});
   S3Files wrong_secret(ClientWith(options), {});
   ExpectEveryOperationFails(wrong_secret, NewRoot(), absl::StatusCode::kPermissionDenied,
                             "the secret key is not the one of this access key");
-  options.credentials.key_id = "nobody";
+  options.credentials = FixedCredentials({"nobody", S3Server::kSecret, ""});
   S3Files wrong_key(ClientWith(options), {});
   ExpectEveryOperationFails(wrong_key, NewRoot(), absl::StatusCode::kPermissionDenied,
                             "the store knows no such access key");
@@ -233,6 +237,30 @@ TEST(S3FilesTest, AStoreThatIsDownIsUnavailableAfterTheLastTryAndWorksWhenItIsBa
   ASSERT_TRUE(server->Restart().ok());
   EXPECT_TRUE(WriteFileAtomically(files, path, "x").ok());
   EXPECT_EQ(ReadFile(files, path).value(), "x");
+}
+
+// The store forgets the keys that it gave, as when they expire or somebody rotates them.
+TEST(S3FilesTest, KeysThatTheStoreNoLongerTakesAreReadAnew) {
+  auto server = S3Server::Start().value();
+  const std::string keys = std::string(getenv("TEST_TMPDIR")) + "/credentials";
+  const auto mount = [&keys](const std::string& id, const std::string& secret) {
+    const std::string text = absl::StrCat("[default]\naws_access_key_id = ", id,
+                                          "\naws_secret_access_key = ", secret, "\n");
+    ASSERT_TRUE(WriteFileAtomically(FileSystem(), keys, text).ok());
+  };
+  mount(S3Server::kKeyId, S3Server::kSecret);
+  S3Options options = server->client_options();
+  options.credentials = std::make_shared<CredentialsCache>(
+      MakeCredentialsSource(CredentialsFile{keys, "default"}, nullptr, FileSystem()),
+      Clock::Real());
+  S3Files files(ClientWith(options), {});
+  const std::string root = NewRoot();
+  ASSERT_TRUE(CreateExclusive(files, root + "/a", "x").ok());
+  ASSERT_TRUE(server->RestartWithKeys({"renewed", "another-secret", ""}).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(CreateExclusive(files, root + "/b", "x")));
+  mount("renewed", "another-secret");
+  EXPECT_EQ(ReadFile(files, root + "/a").value_or("unreadable"), "x") << "asks by HEAD first";
+  EXPECT_TRUE(CreateExclusive(files, root + "/b", "x").ok());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -91,6 +92,14 @@ class S3JobTest : public ::testing::Test {
       ASSERT_NE(found, got.end()) << path;
       EXPECT_TRUE(found->second == bytes) << path << " differs";
     }
+  }
+
+  // Expects that the run ends so, in its first round.
+  void ExpectUndisturbedEnd(LocalRun& run, int steps) {
+    const auto end = run.WaitForEnd(kLong);
+    ASSERT_TRUE(end.ok() && end->code == kExitOk) << run.Output();
+    EXPECT_EQ(RoundOf(run), 1) << run.Output();
+    ExpectUndisturbedFiles(steps);
   }
 
   static constexpr char kUri[] = "s3://checkpoints/team/run";
@@ -215,11 +224,8 @@ TEST_F(S3JobTest, AStoreThatIsDownForAWhileStopsNoStep) {
   ASSERT_GE(skipped.size(), 3u) << run->Output();
   ASSERT_TRUE(server_->Restart().ok());
   ASSERT_NO_FATAL_FAILURE(AwaitSavedStep(*run, *skipped.rbegin() + 1));
-  const auto end = run->WaitForEnd(kLong);
-  ASSERT_TRUE(end.ok() && end->code == kExitOk) << run->Output();
-  EXPECT_EQ(RoundOf(*run), 1) << run->Output();
+  ExpectUndisturbedEnd(*run, kSteps);
   EXPECT_THAT(logs.Read(), Not(HasSubstr("step broke off")));
-  ExpectUndisturbedFiles(kSteps);
 }
 
 TEST_F(S3JobTest, CheckpointsAreListedExportedAndSetAsideByAFreshRun) {
@@ -250,13 +256,36 @@ TEST_F(S3JobTest, CheckpointsAreListedExportedAndSetAsideByAFreshRun) {
   EXPECT_TRUE(Exists(*files_, Newest() + "/DONE"));
 }
 
-TEST_F(S3JobTest, AJobWithoutKeysSaysWhichVariableIsMissing) {
+// The keys are rotated while the job trains: the store takes new ones only, which are mounted.
+TEST_F(S3JobTest, AJobWhoseKeysAreReplacedSavesOn) {
+  constexpr int kSteps = 1000;
+  const std::string keys = absl::StrCat(getenv("TEST_TMPDIR"), "/mounted-keys");
+  const auto mount = [&keys](const std::string& id, const std::string& secret) {
+    return WriteFileAtomically(FileSystem(), keys,
+                               absl::StrCat("[default]\naws_access_key_id = ", id,
+                                            "\naws_secret_access_key = ", secret, "\n"));
+  };
+  ASSERT_TRUE(mount(S3Server::kKeyId, S3Server::kSecret).ok());
+  auto run = NewRun("rotated", {.steps = kSteps, .save_every = 20, .checkpoints = Checkpoints()});
+  run->AddEnvironment(absl::StrCat("AWS_SHARED_CREDENTIALS_FILE=", keys));
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_NO_FATAL_FAILURE(AwaitSavedStep(*run, 1));
+  ASSERT_TRUE(mount("rotated", "another-secret").ok());
+  ASSERT_TRUE(server_->RestartWithKeys({"rotated", "another-secret", ""}).ok());
+  server_->SetVariables();
+  auto files = OpenObjectStore(server_->address());
+  ASSERT_TRUE(files.ok()) << files.status();
+  files_ = *std::move(files);
+  ExpectUndisturbedEnd(*run, kSteps);
+}
+
+TEST_F(S3JobTest, AJobWithoutKeysSaysWhereItLookedForThem) {
   auto run = NewRun("no-keys", {.checkpoints = Checkpoints()});
   ASSERT_TRUE(run->Start().ok());
   const auto end = run->WaitForEnd(kLong);
   ASSERT_TRUE(end.ok()) << run->Output();
   EXPECT_EQ(end->code, kExitBadInput) << run->Output();
-  EXPECT_THAT(run->Output(), HasSubstr("the environment variable AWS_ACCESS_KEY_ID is missing"));
+  EXPECT_THAT(run->Output(), HasSubstr("the environment names no source of them; looked for"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
+#include "base/object_store/credentials_cache.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 
@@ -77,13 +78,13 @@ std::string S3Server::bucket_folder() const {
 S3Options S3Server::client_options() const {
   S3Options options;
   options.endpoint = endpoint();
-  options.credentials = {kKeyId, kSecret, ""};
+  options.credentials = FixedCredentials(keys_);
   return options;
 }
 
 void S3Server::SetVariables() const {
-  setenv("AWS_ACCESS_KEY_ID", kKeyId, 1);
-  setenv("AWS_SECRET_ACCESS_KEY", kSecret, 1);
+  setenv("AWS_ACCESS_KEY_ID", keys_.key_id.c_str(), 1);
+  setenv("AWS_SECRET_ACCESS_KEY", keys_.secret.c_str(), 1);
   unsetenv("AWS_SESSION_TOKEN");
 }
 
@@ -104,9 +105,9 @@ absl::Status S3Server::Restart() {
   ProcessSpec spec;
   spec.argv = {JoinPath(programs, "versitygw"),
                "--access",
-               kKeyId,
+               keys_.key_id,
                "--secret",
-               kSecret,
+               keys_.secret,
                "--port",
                absl::StrCat("127.0.0.1:", port_),
                "--keep-alive",
@@ -121,6 +122,12 @@ absl::Status S3Server::Restart() {
   spec.die_with_parent = true;
   MUSTER_ASSIGN_OR_RETURN(process_, ProcessLauncher::Real().Launch(spec));
   return WaitUntilItAnswers();
+}
+
+absl::Status S3Server::RestartWithKeys(S3Credentials keys) {
+  Kill();
+  keys_ = std::move(keys);
+  return Restart();
 }
 
 absl::Status S3Server::WaitUntilItAnswers() {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/object_store/aws_signature.h"
 #include "base/object_store/s3_client.h"
 #include "base/object_store/storage.h"
 #include "base/process.h"
@@ -35,11 +36,14 @@ class S3Server {
   // Ends the server at once, and starts it again at the same address.
   void Kill();
   absl::Status Restart();
+  // Starts it again with other keys, so that it no longer knows the earlier ones.
+  absl::Status RestartWithKeys(S3Credentials keys);
 
  private:
   S3Server() = default;
   absl::Status WaitUntilItAnswers();
 
+  S3Credentials keys_ = {kKeyId, kSecret, ""};
   int port_ = 0;
   std::string folder_;
   std::unique_ptr<Process> process_;

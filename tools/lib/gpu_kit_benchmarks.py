@@ -62,16 +62,14 @@ def peak_of(card):
     return next((rate for part, rate in PEAKS.items() if part in card), None)
 
 
-def rates_of(run, side, workload, micro_batches, seconds, enough, **more):
-    """{micro-batch: tokens/s} of the first so many that work; one that is larger than one that failed is not tried.
+def rates_of(run, side, workload, micro_batches, seconds, **more):
+    """{micro-batch: tokens/s} of those that work; not tried is one that is larger than one that failed, or smaller than one that worked.
 
     Raises the first failure if none works.
     """
     rates, failures = {}, {}
     for micro_batch in micro_batches:
-        if len(rates) == enough:
-            break
-        if any(micro_batch > failed for failed in failures):
+        if any(micro_batch > failed for failed in failures) or any(micro_batch < worked for worked in rates):
             continue
         config = config_of(workload.shape, workload.sequence, micro_batch, **more)
         try:
@@ -96,19 +94,20 @@ def figures_of(run, workload, rates):
 
 
 def around(best, sizes):
-    """The size, the next larger one, and the next smaller one, as far as there are such."""
-    larger, smaller = [size for size in sizes if size > best], [size for size in sizes if size < best]
-    return [best, *larger[:1], *smaller[-1:]]
+    """The next smaller size, which fits most surely, then the size, the next larger one, and ever smaller ones, as far as there are such."""
+    larger, smaller = [size for size in sizes if size > best], sorted((size for size in sizes if size < best), reverse=True)
+    return [*smaller[:1], best, *larger[:1], *smaller[1:]]
 
 
 def against_compile(run, workload):
-    """Both sides at their best micro-batch. Of the peer, which is slow to compile, two near to ours are tried."""
+    """Both sides at their best micro-batch. Of the peer, which is slow to compile, those near to ours are tried, one that fits before larger
+    ones: the peer has a figure even if it has no memory or no time for ours."""
     name, sizes = workload.name, workload.micro_batches
-    ours = run.bounded(f"muster, {name}", lambda: figures_of(run, workload, rates_of(run, our_side(run), workload, sizes, 240, len(sizes))))
+    ours = run.bounded(f"muster, {name}", lambda: figures_of(run, workload, rates_of(run, our_side(run), workload, sizes, 240)))
     if ours is None:
         return
     near, mode = around(ours["micro-batch"], sizes), run.compile_mode
-    peer = lambda: figures_of(run, workload, rates_of(run, peer_side(run), workload, near, workload.peer_seconds, 2, compile=mode))
+    peer = lambda: figures_of(run, workload, rates_of(run, peer_side(run), workload, near, workload.peer_seconds, compile=mode))
     theirs = run.bounded(f"torch.compile {mode}, {name}", peer)
     if theirs:
         ratio = ours["tokens/s"] / theirs["tokens/s"]

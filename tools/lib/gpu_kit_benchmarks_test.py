@@ -51,25 +51,47 @@ class BenchmarksTest(KitFolder):
     def rows(self):
         return {row["name"]: row for row in self.run_.rows}
 
-    def test_each_side_has_its_best_micro_batch_and_the_peer_compiles_two_near_ours(self):
+    def test_each_side_has_its_best_micro_batch_and_the_peer_compiles_those_around_ours(self):
         self.benchmarks.PARTS["gpt2"](self.run_)
         ours, theirs, ratio = self.run_.rows
         self.assertEqual([config["microBatch"] for config in self.asked("ours")], [16, 32, 64, 128])
-        self.assertEqual([config["microBatch"] for config in self.asked("peer")], [32, 64])
+        self.assertEqual([config["microBatch"] for config in self.asked("peer")], [16, 32, 64])
         self.assertEqual({config["compile"] for config in self.asked("peer")}, {"max-autotune"})
         rate = 32 * 1024 / 0.5
         flops = 6 * (12 * 12 * 768 * 768 + 50304 * 768) + 12 * 12 * 768 * 1024
         figures = {"tokens/s": round(rate), "micro-batch": 32, "MFU %": round(100 * rate * flops / 989e12, 1)}
-        others = {"at 64": round(64 * 1024 / 7.5)}
+        others = {"at 16": 16 * 1024 * 2, "at 64": round(64 * 1024 / 7.5)}
         self.assertEqual(theirs["figures"], {**figures, **others})
-        self.assertEqual(ours["figures"], {**figures, "at 16": 16 * 1024 * 2, **others})
+        self.assertEqual(ours["figures"], {**figures, **others})
         self.assertEqual((ratio["name"], ratio["figures"]), ("GPT-2 124M, muster by torch.compile", {"tokens/s": 1.0}))
 
-    def test_where_the_peer_has_no_memory_smaller_ones_are_tried(self):
+    def test_what_fits_the_peer_is_tried_before_what_has_no_memory(self):
         self.peer(largest=16)
         self.benchmarks.PARTS["gpt2"](self.run_)
-        self.assertEqual([config["microBatch"] for config in self.asked("peer")], [32, 16])
+        self.assertEqual([config["microBatch"] for config in self.asked("peer")], [16, 32])
         self.assertEqual(self.run_.rows[2]["figures"], {"tokens/s": 2.0})
+
+    def test_where_the_peer_has_no_memory_ever_smaller_ones_are_tried_until_one_works(self):
+        self.ours(largest=192)
+        self.peer(largest=32)
+        self.benchmarks.PARTS["gpt2"](self.run_)
+        self.assertEqual(self.run_.rows[0]["figures"]["micro-batch"], 192)
+        self.assertEqual([config["microBatch"] for config in self.asked("peer")], [128, 64, 32])
+        self.assertEqual(self.run_.rows[2]["figures"], {"tokens/s": 6.0})
+
+    def test_a_peer_without_time_for_larger_ones_has_the_figure_of_what_it_tried_first(self):
+        server = self.benchmarks.Server
+
+        def slow_above_16(run, side, config, seconds):
+            if "peer" in side[-1] and config["microBatch"] > 16:
+                raise self.benchmarks.OutOfTime("no time")
+            return server(run, side, config, seconds)
+
+        self.benchmarks.Server = slow_above_16
+        self.addCleanup(setattr, self.benchmarks, "Server", server)
+        self.benchmarks.PARTS["gpt2"](self.run_)
+        self.assertEqual([row["outcome"] for row in self.run_.rows], ["passed"] * 3)
+        self.assertEqual(self.run_.rows[1]["figures"]["micro-batch"], 16)
 
     def test_a_side_that_never_works_is_a_failed_row_with_its_words_and_no_ratio(self):
         self.peer(largest=0)

@@ -18,7 +18,9 @@ from shared_libraries import Failure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TABLE = ROOT / "tools/images.toml"
+# The folders in which tools/setup unpacks wheels; the second is there only if it was asked for.
 SDK = ROOT / "third_party/torch_sdk"
+GPU_SDK = ROOT / "third_party/gpu_sdk"
 CERTIFICATES = pathlib.Path("/usr/share/ca-certificates/mozilla")
 TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 REPOSITORY = re.compile(r"[a-z0-9]+([._:/-]+[a-z0-9]+)*")
@@ -46,8 +48,12 @@ class Image:
         for program in self.programs.values():
             if not program.is_file():
                 raise Failure(f"{program}: is not built; tools/images builds it when it is called without --bin")
-        loads = [SDK / path for path in self.description.get("loads", [])]
-        self.libraries = shared_libraries.closure([*self.programs.values()], loads)
+        sdk = GPU_SDK if self.description.get("sdk") == GPU_SDK.name else SDK
+        loads = [sdk / path for path in self.description.get("loads", [])]
+        for library in loads:
+            if not library.is_file():
+                raise Failure(f"{library}: is not there; run tools/setup --gpu-libraries")
+        self.libraries = shared_libraries.closure([*self.programs.values()], loads, self.description.get("driver", []))
         self.layers = [self._base(), *([self._rest()] if self._rest_names() else []), self._programs()]
 
     def _rest_names(self):
@@ -155,7 +161,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     table = tomllib.loads(TABLE.read_text())
     try:
-        sources = Sources(SDK, table["wheel"], version())
+        sources = Sources([SDK, GPU_SDK], table["wheel"], version())
         images = [Image(name, table, options.bin, sources) for name in dict.fromkeys(options.names)]
         options.out.mkdir(parents=True, exist_ok=True)
         for image in images:

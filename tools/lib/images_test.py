@@ -84,8 +84,9 @@ class ImagesTest(Scratch):
         for program in ("operator/muster-operator", "agent/muster-agent", "agent/muster-node-agent"):
             self.compile(f"bin/{program}", PROGRAM, "-lz", "-lm")
         self.compile("bin/agent/muster-agent-static", "int main(void) { return 0; }", "-static")
-        sdk, images.SDK = images.SDK, self.folder / "sdk"
-        self.addCleanup(setattr, images, "SDK", sdk)
+        for name, folder in (("SDK", "sdk"), ("GPU_SDK", "gpu_sdk")):
+            self.addCleanup(setattr, images, name, getattr(images, name))
+            setattr(images, name, self.folder / folder)
         torch = self.compile("sdk/torch/lib/libtorch_cpu.so", "int torch(void) { return 0; }", "-shared", "-Wl,-soname,libtorch_cpu.so")
         license = images.SDK / "torch-2.11.0.dist-info/licenses/LICENSE"
         license.parent.mkdir(parents=True)
@@ -176,6 +177,35 @@ class ImagesTest(Scratch):
         self.assertEqual((packages["zlib1g"]["versionInfo"], packages["zlib1g"]["licenseDeclared"]), (zlib, "Zlib"))
         self.assertEqual((packages["torch"]["versionInfo"], packages["torch"]["copyrightText"]), ("2.11.0", "of torch"))
         self.assertEqual(packages["muster"]["versionInfo"], images.version())
+
+    def gpu_libraries(self):
+        """Libraries as tools/setup --gpu-libraries leaves them; one needs the driver, and one another's."""
+        nothing = "int nothing(void) { return 0; }"
+        loads = images.tomllib.loads(images.TABLE.read_text())["image"]["trainer-gpu"]["loads"]
+        driver = self.compile("driver/libcuda.so", nothing, "-shared", "-Wl,-soname,libcuda.so.1")
+        nccl = self.compile("gpu_sdk/nvidia/nccl/lib/libnccl.so.2", nothing, "-shared", "-Wl,-soname,libnccl.so.2")
+        for path in loads:
+            needs = [driver, nccl, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../../nvidia/nccl/lib"]
+            self.compile(f"gpu_sdk/{path}", nothing, "-shared", *(needs[::-1] if path.endswith("torch_cuda.so") else []))
+        for wheel in ("torch", "nvidia_cublas", "nvidia_cuda_nvrtc", "nvidia_cudnn_cu13", "nvidia_nccl_cu13"):
+            (self.folder / f"gpu_sdk/{wheel}-1.2.dist-info").mkdir()
+        return {pathlib.Path(path).name for path in loads} | {"libnccl.so.2"}
+
+    def test_the_image_for_gpus_has_what_its_libraries_open_and_nothing_of_the_driver(self):
+        self.compile("bin/trainer/cuda/libmuster_cuda.so", "int muster(void) { return 0; }", "-shared")
+        status, error = self.build("trainer-gpu")
+        self.assertEqual(status, 1)
+        self.assertIn("libtorch_cuda.so: is not there; run tools/setup --gpu-libraries", error)
+        libraries = self.gpu_libraries()
+        self.assertEqual(self.build("trainer-gpu"), (0, ""))
+        _, _, config, layers = self.layout("trainer-gpu")
+        files = {entry.name for layer in layers for entry in layer}
+        self.assertLessEqual({f"{LIBRARIES}/{name}" for name in libraries}, files)
+        self.assertIn("usr/bin/libmuster_cuda.so", files)
+        self.assertEqual([name for name in files if "libcuda.so" in name], [])
+        self.assertIn("LD_LIBRARY_PATH=/usr/lib64", config["config"]["Env"])
+        packages = {p["name"] for p in json.loads((self.folder / "out/trainer-gpu.spdx.json").read_text())["packages"]}
+        self.assertLessEqual({"torch", "nvidia-nccl-cu13", "nvidia-cudnn-cu13"}, packages)
 
     def test_a_library_of_no_known_package_is_refused(self):
         (images.SDK / "torch/lib").rename(images.SDK / "other")

@@ -82,13 +82,15 @@ def _spdx_term(name):
     return " ".join(known) if all(known) else None
 
 
-def wheel_of(file, sdk, wheels):
-    """The name of the wheel in `wheels`, of tools/images.toml, that `file` in the folder `sdk` came from, or None."""
-    file, sdk = pathlib.Path(file).resolve(), pathlib.Path(sdk).resolve()
-    for name, wheel in wheels.items():
-        if any(file == sdk / place or sdk / place in file.parents for place in wheel["libraries"]):
-            return name
-    return None
+def wheel_of(file, sdks, wheels):
+    """The name of the wheel in `wheels`, of tools/images.toml, that `file` in one of the folders came from, and that
+    folder; None, None for other files."""
+    file = pathlib.Path(file).resolve()
+    for sdk in (pathlib.Path(sdk).resolve() for sdk in sdks):
+        for name, wheel in wheels.items():
+            if any(file == sdk / place or sdk / place in file.parents for place in wheel["libraries"]):
+                return name, sdk
+    return None, None
 
 
 def wheel_package(name, sdk, wheel):
@@ -110,8 +112,8 @@ def muster_package(version):
 class Sources:
     """Answers for many files; the packages are looked up once each."""
 
-    def __init__(self, sdk, wheels, version):
-        self.sdk, self.wheels, self.muster = sdk, wheels, muster_package(version)
+    def __init__(self, sdks, wheels, version):
+        self.sdks, self.wheels, self.muster = sdks, wheels, muster_package(version)
         self.known = {}
 
     def debian(self, name):
@@ -123,9 +125,9 @@ class Sources:
         """{file: Package}. Raises Failure naming a file that came from no known package."""
         owners, answer = debian_owners(files), {}
         for file in map(pathlib.Path, files):
-            wheel = wheel_of(file, self.sdk, self.wheels)
+            wheel, sdk = wheel_of(file, self.sdks, self.wheels)
             if wheel and wheel not in self.known:
-                self.known[wheel] = wheel_package(wheel, self.sdk, self.wheels[wheel])
+                self.known[wheel] = wheel_package(wheel, sdk, self.wheels[wheel])
             if not wheel and file not in owners:
                 raise Failure(f"{file}: belongs to no Debian package and to no wheel of tools/images.toml: add it there")
             answer[file] = self.known[wheel] if wheel else self.debian(owners[file])

@@ -57,16 +57,17 @@ def default_library(name):
     raise Failure(f"the library {name} is in none of {', '.join(DEFAULT_FOLDERS)}")
 
 
-def closure(programs, loads=()):
+def closure(programs, loads=(), absent=()):
     """All that `programs`, and the libraries `loads` that they open at run time, need: {name: file}. The loader itself
-    is among them under the path that the programs ask for. Raises Failure with the name of what is missing."""
+    is among them under the path that the programs ask for; names in `absent` are not. Raises Failure with the name of
+    what is missing."""
     found = {pathlib.Path(path).name: pathlib.Path(path) for path in loads}
     waiting = [(Elf(path), []) for path in (*programs, *found.values())]
     while waiting:
         user, chain = waiting.pop(0)
         if user.loader:
             found.setdefault(user.loader, pathlib.Path(user.loader))
-        for name in user.needed:
+        for name in [name for name in user.needed if name not in absent]:
             # The loader gives a name to everybody as it found it for the first who asked.
             if name not in found and not any(pathlib.Path(known).name == name for known in found):
                 found[name] = _find(name, user, chain)

@@ -18,14 +18,15 @@ struct Staged {
   at::Tensor tensor, host;
 };
 
-// Returns memory of the host for a tensor's elements: pinned for a card, so that copies run at the
-// full rate of its bus.
+// Returns memory of the host for a tensor's elements: pinned for a device, so that copies run at
+// the full rate of its bus.
 Staged StageFor(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return {tensor, tensor};
-  return {tensor, at::empty(tensor.sizes(), tensor.options()
-                                                .device(c10::DeviceType::CPU)
-                                                .requires_grad(false)
-                                                .pinned_memory(tensor.is_cuda()))};
+  return {
+      tensor,
+      at::empty(
+          tensor.sizes(),
+          tensor.options().device(c10::DeviceType::CPU).requires_grad(false).pinned_memory(true))};
 }
 
 Staged StageOf(const at::Tensor& tensor) {

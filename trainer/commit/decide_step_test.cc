@@ -197,6 +197,32 @@ TEST(VoteMessageTest, EveryRankLearnsHowLongTheRanksWereBusyAndWhoLongest) {
   }
 }
 
+TEST(VoteMessageTest, EveryRankLearnsTheMemoryOfTheFullestDeviceAndTheRetriesOfAll) {
+  const int64_t kNumbers[3][4] = {
+      {80, 40, 30, 2}, {1LL << 40, 7LL << 37, 1LL << 39, 0}, {80, 60, 59, 5}};
+  for (const bool deterministic : {false, true}) {
+    std::vector<double> sum;
+    for (int rank = 0; rank < 3; ++rank) {
+      VoteContribution share{.stop = rank == 1, .rank = rank, .ranks = 3, .busy_seconds = 1.0};
+      v1alpha1::DeviceMemory& memory = share.device_memory.emplace();
+      memory.set_total(kNumbers[rank][0]);
+      memory.set_reserved(kNumbers[rank][1]);
+      memory.set_allocated_peak(kNumbers[rank][2]);
+      memory.set_retries(kNumbers[rank][3]);
+      const std::vector<double> part = EncodeVote(share, deterministic, 5, 7);
+      sum.resize(part.size());
+      for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+    }
+    const v1alpha1::DeviceMemory memory = DecodeDeviceMemory(sum, 3);
+    EXPECT_EQ(memory.total(), 1LL << 40);
+    EXPECT_EQ(memory.reserved(), 7LL << 37);
+    EXPECT_EQ(memory.allocated_peak(), 1LL << 39);
+    EXPECT_EQ(memory.retries(), 7);
+    EXPECT_EQ(DecodeBusyTimes(sum, 3).mean, 1.0);
+    EXPECT_EQ(DecodeVote(sum, deterministic, 5, 7).stop_requests, 1.0);
+  }
+}
+
 v1alpha1::Version At(int64_t step, int64_t attempt) {
   v1alpha1::Version version;
   version.set_step(step);

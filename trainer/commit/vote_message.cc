@@ -19,6 +19,8 @@ constexpr size_t kSaveDue = 12;
 constexpr size_t kWriting = 13;
 constexpr size_t kHeader = 14;
 
+constexpr size_t kMemoryNumbers = 4;  // of a rank's device, as DeviceMemory has them
+
 int64_t Shortened(uint64_t trajectory) { return static_cast<int64_t>(trajectory % 65536); }
 
 // Returns the mean of the numbers that the other ranks sent in place of `number`.
@@ -69,9 +71,19 @@ std::vector<double> EncodeDecisive(const VoteContribution& share, bool determini
 std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
                                int64_t micro_batches, int64_t chunks) {
   std::vector<double> out = EncodeDecisive(share, deterministic, micro_batches, chunks);
+  const auto rank = static_cast<size_t>(share.rank), ranks = static_cast<size_t>(share.ranks);
+  if (share.device_memory.has_value()) {
+    const v1alpha1::DeviceMemory& memory = *share.device_memory;
+    const size_t own = out.size() + rank * kMemoryNumbers;
+    out.resize(out.size() + ranks * kMemoryNumbers, 0.0);
+    out[own] = static_cast<double>(memory.total());
+    out[own + 1] = static_cast<double>(memory.reserved());
+    out[own + 2] = static_cast<double>(memory.allocated_peak());
+    out[own + 3] = static_cast<double>(memory.retries());
+  }
   const size_t busy = out.size();
-  out.resize(busy + static_cast<size_t>(share.ranks), 0.0);
-  out[busy + static_cast<size_t>(share.rank)] = share.busy_seconds;
+  out.resize(busy + ranks, 0.0);
+  out[busy + rank] = share.busy_seconds;
   return out;
 }
 
@@ -99,6 +111,26 @@ BusyTimes DecodeBusyTimes(std::span<const double> sum, int ranks) {
   return {.mean = Sum(busy) / ranks,
           .longest = *longest,
           .slowest = static_cast<int>(longest - busy.begin())};
+}
+
+v1alpha1::DeviceMemory DecodeDeviceMemory(std::span<const double> sum, int ranks) {
+  const auto count = static_cast<size_t>(ranks);
+  const std::span<const double> all =
+      sum.last(count * (kMemoryNumbers + 1)).first(count * kMemoryNumbers);
+  const auto share = [](std::span<const double> rank) { return rank[1] / std::max(rank[0], 1.0); };
+  std::span<const double> fullest = all.first(kMemoryNumbers);
+  double retries = 0.0;
+  for (size_t rank = 0; rank < count; ++rank) {
+    const std::span<const double> numbers = all.subspan(rank * kMemoryNumbers, kMemoryNumbers);
+    if (share(numbers) > share(fullest)) fullest = numbers;
+    retries += numbers[3];
+  }
+  v1alpha1::DeviceMemory memory;
+  memory.set_total(static_cast<int64_t>(fullest[0]));
+  memory.set_reserved(static_cast<int64_t>(fullest[1]));
+  memory.set_allocated_peak(static_cast<int64_t>(fullest[2]));
+  memory.set_retries(static_cast<int64_t>(retries));
+  return memory;
 }
 
 absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version& version,

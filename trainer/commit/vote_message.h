@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_COMMIT_VOTE_MESSAGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct VoteContribution {
   int ranks = 1;
   // The time since this rank's last vote in which it computed or waited for data, not for others.
   double busy_seconds = 0.0;
+  // Of this rank alone. All ranks set it or none, because the vote is longer with it.
+  std::optional<v1alpha1::DeviceMemory> device_memory;
 };
 
 std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
@@ -60,6 +63,10 @@ struct BusyTimes {
   int slowest = 0;  // the rank of `longest`
 };
 BusyTimes DecodeBusyTimes(std::span<const double> sum, int ranks);
+
+// Returns the memory of the device of which the allocator holds the largest share, with the retries
+// of all ranks, of a vote in which the ranks set device_memory. It takes no part in the decision.
+v1alpha1::DeviceMemory DecodeDeviceMemory(std::span<const double> sum, int ranks);
 
 // Returns Internal, naming the versions, unless all `ranks` vote on `version`. The sum suffices:
 // each rank's number and its square, summed, show exactly whether all numbers are equal.

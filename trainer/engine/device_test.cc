@@ -115,9 +115,10 @@ TEST_P(DeviceTest, AStepReadsItsDeviceTwiceHoweverManyMicroBatchesAndBlocksItHas
       shape.layers = layers;
       SoloEngine solo(options, shape);
       solo.Step();
-      const int64_t before = FakeDeviceReads();
+      const int64_t reads = FakeDeviceReads(), waits = FakeDeviceWaits();
       solo.Step();
-      EXPECT_EQ(FakeDeviceReads() - before, 2) << micro_batches << " " << layers;
+      EXPECT_EQ(FakeDeviceReads() - reads, 2) << micro_batches << " " << layers;
+      EXPECT_EQ(FakeDeviceWaits() - waits, 0) << micro_batches << " " << layers;
     }
   }
 }
@@ -140,6 +141,27 @@ TEST(DeviceMemoryTest, WhatATensorHasIsCountedByItsUseOnDevicesAlone) {
   EXPECT_GE(after - before, 704 * 1024);
   SoloEngine on_cpu(TinyOptions(), TinyModel(0.0));
   EXPECT_FALSE(ReadDeviceMemory(*on_cpu.state).allocator.has_value());
+}
+
+TEST(DeviceMemoryTest, AStepTellsTheMemoryOfItsDeviceWithoutReadingIt) {
+  TrainingOptions options = TinyOptions();
+  SoloEngine on_cpu(options, TinyModel(0.0));
+  EXPECT_FALSE(on_cpu.Step().device_memory.has_value());
+  options.device = FakeDevice();
+  SoloEngine solo(options, TinyModel(0.0));
+  SetFakeDeviceMemory(FakeDeviceMemoryInUse());
+  EXPECT_FALSE(solo.engine.Step({}).ok());
+  SetFakeDeviceMemory(1 << 30);
+  const int64_t retries = ReadAllocator(FakeDevice())->retries;
+  EXPECT_GE(retries, 1);
+  SoloEngine other(options, TinyModel(0.0));
+  const StepOutcome outcome = other.Step();
+  SetFakeDeviceMemory(std::numeric_limits<int64_t>::max());
+  ASSERT_TRUE(outcome.device_memory.has_value());
+  EXPECT_EQ(outcome.device_memory->total(), 1 << 30);
+  EXPECT_GE(outcome.device_memory->reserved(), 2 * 704 * 1024);
+  EXPECT_GE(outcome.device_memory->allocated_peak(), outcome.device_memory->reserved());
+  EXPECT_EQ(outcome.device_memory->retries(), retries);
 }
 
 TEST(DeviceMemoryTest, AStepWithoutMemorySaysWhatIsHeldAndWhatNeedsLess) {

@@ -12,6 +12,7 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/chunk_share.h"
+#include "trainer/engine/device_memory.h"
 #include "trainer/engine/message_tensor.h"
 #include "trainer/engine/out_of_memory.h"
 #include "trainer/engine/slice_gather.h"
@@ -19,6 +20,7 @@
 #include "trainer/engine/table_factory.h"
 #include "trainer/engine/torch_errors.h"
 #include "trainer/model/block.h"
+#include "trainer/offload/host_copy.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/unit.h"
 #include "trainer/parallel/unit_layout.h"
@@ -95,6 +97,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   communicator_ = &communicator;
   groups_ = groups;
   TakeBusySeconds();
+  device_bytes_ = MemoryOfDevice(options.device);
   values_ =
       shard.whole() && !shape.values_divided
           ? nullptr
@@ -139,10 +142,9 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
     positions_ =
         at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
   }
-  // The host does not wait for the device to take them.
   return MicroBatchContext{
-      .tokens = batch.tokens.to(options.device, /*non_blocking=*/true),
-      .labels = batch.labels.to(options.device, /*non_blocking=*/true),
+      .tokens = ToDevice(batch.tokens, options.device),
+      .labels = ToDevice(batch.labels, options.device),
       .positions = positions_,
       .samples = std::move(batch.samples),
       .step = step,
@@ -315,7 +317,8 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .writing = requests.is_writing && requests.is_writing(),
                                .rank = communicator_->rank(),
                                .ranks = communicator_->size(),
-                               .busy_seconds = TakeBusySeconds()};
+                               .busy_seconds = TakeBusySeconds(),
+                               .device_memory = MemoryForVote(options.device, device_bytes_)};
   // The all-reduce destroys its input when it breaks off; `share` stays.
   at::Tensor message =
       ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));
@@ -333,6 +336,9 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   MUSTER_RETURN_IF_ERROR(
       CheckTrajectories(AsSpan(message), options.trajectory, communicator_->size()));
   outcome.busy = DecodeBusyTimes(AsSpan(message), communicator_->size());
+  if (share.device_memory.has_value()) {
+    outcome.device_memory = DecodeDeviceMemory(AsSpan(message), communicator_->size());
+  }
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
   outcome.copy = totals.copy_requests == communicator_->size();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,6 +44,8 @@ struct StepOutcome {
   v1alpha1::StepDecision decision;
   double learning_rate = 0.0;
   BusyTimes busy;
+  // Of the fullest device, with the retries of all ranks; absent on CPUs.
+  std::optional<v1alpha1::DeviceMemory> device_memory;
   bool copy = false;      // all ranks asked to copy the state after this step
   bool save_due = false;  // the interval by time was over on some rank
   bool writing = false;   // some rank still wrote an earlier checkpoint
@@ -113,6 +116,7 @@ class Engine {
   std::unique_ptr<UnitValues> values_;  // null if every rank has whole values in memory
   TreeNode micro_batches_;              // this rank's range of the logical ones
   double busy_ = 0.0;                   // the timer's seconds at the last vote
+  int64_t device_bytes_ = 0;            // of the device's memory
   TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;
 

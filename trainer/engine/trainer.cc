@@ -248,6 +248,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   report.set_mean_busy_seconds(outcome.busy.mean);
   report.set_longest_busy_seconds(outcome.busy.longest);
   report.set_slowest_rank(outcome.busy.slowest);
+  if (outcome.device_memory.has_value()) *report.mutable_device_memory() = *outcome.device_memory;
   report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
   const v1alpha1::PhaseTimes now = parts_.timer.Totals();
   *report.mutable_times() = Difference(now, reported_);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/host_port.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "base/yaml/yaml_adapter.h"
@@ -303,8 +304,7 @@ absl::StatusOr<RestConfig> InClusterConfig(const std::string& directory, Files& 
         "set; name a kubeconfig");
   }
   RestConfig config;
-  const bool ipv6 = std::string(host).find(':') != std::string::npos;
-  config.server = absl::StrCat("https://", ipv6 ? "[" : "", host, ipv6 ? "]" : "", ":", port);
+  config.server = absl::StrCat("https://", HostAndPort(host, port));
   MUSTER_RETURN_IF_ERROR(ReadEnvironment(config));
   config.token_file = JoinPath(directory, "token");
   config.ca.file = JoinPath(directory, "ca.crt");

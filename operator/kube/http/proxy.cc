@@ -17,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/host_port.h"
 #include "base/status_macros.h"
 #include "operator/kube/http/dialer.h"
 
@@ -111,11 +112,6 @@ std::string Unescape(std::string_view text) {
   return plain;
 }
 
-std::string HostAndPort(const ServerUrl& server) {
-  const bool v6 = server.host.find(':') != std::string::npos;
-  return absl::StrCat(v6 ? "[" : "", server.host, v6 ? "]" : "", ":", server.port);
-}
-
 absl::Status SendAll(int socket, std::string_view text, absl::Time deadline) {
   while (!text.empty()) {
     if (!WaitForSocket(socket, POLLOUT, deadline)) {
@@ -146,7 +142,7 @@ absl::StatusOr<std::string> ReadHead(int socket, absl::Time deadline) {
 
 absl::Status Connect(int socket, const ProxyServer& proxy, const ServerUrl& server,
                      absl::Time deadline) {
-  const std::string to = HostAndPort(server);
+  const std::string to = HostAndPort(server.host, server.port);
   std::string request = absl::StrCat("CONNECT ", to, " HTTP/1.1\r\nHost: ", to, "\r\n");
   if (!proxy.authorization.empty()) {
     absl::StrAppend(&request, "Proxy-Authorization: ", proxy.authorization, "\r\n");

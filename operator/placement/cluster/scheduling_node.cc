@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_fields.h"
-#include "operator/placement/cluster/gpu_faults.h"
+#include "operator/placement/cluster/condition_faults.h"
 #include "operator/placement/cluster/quantity.h"
 
 namespace muster::control {
@@ -113,13 +113,12 @@ bool IsReady(const Json& status) {
   return ready;
 }
 
-std::string ReadGpuFault(const Json& status) {
-  for (const Json& condition : ArrayField(status, "conditions")) {
-    auto fault = FindGpuFault(StringField(condition, "type"), StringField(condition, "status"),
-                              StringField(condition, "reason"));
-    if (fault) return *std::move(fault);
-  }
-  return "";
+// A broken part would take a whole gang down again and again.
+std::optional<NodeComplaint> ComplaintOf(const ConditionFaults& faults) {
+  if (!faults.gpus.empty()) return NodeComplaint{NodeFault::kUnhealthyGpu, faults.gpus};
+  if (!faults.network.empty()) return NodeComplaint{NodeFault::kUnhealthyNetwork, faults.network};
+  if (!faults.machine.empty()) return NodeComplaint{NodeFault::kUnhealthyMachine, faults.machine};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -136,6 +135,10 @@ std::string_view Name(NodeFault fault) {
       return "Contradiction";
     case NodeFault::kUnhealthyGpu:
       return "UnhealthyGpu";
+    case NodeFault::kUnhealthyNetwork:
+      return "UnhealthyNetwork";
+    case NodeFault::kUnhealthyMachine:
+      return "UnhealthyMachine";
   }
   return "Unknown";
 }
@@ -159,11 +162,8 @@ absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json) {
   Fill(allocatable, node);
   if (!node.complaint) node.complaint = Compare(allocatable, capacity);
   if (!node.complaint) node.complaint = CompareGpuCount(node);
-  node.gpu_fault = ReadGpuFault(status);
-  // A GPU with a fault would take a whole gang down again and again.
-  if (!node.complaint && !node.gpu_fault.empty()) {
-    node.complaint = NodeComplaint{NodeFault::kUnhealthyGpu, node.gpu_fault};
-  }
+  node.faults = ReadConditionFaults(status);
+  if (!node.complaint) node.complaint = ComplaintOf(node.faults);
   return node;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
+#include "operator/placement/cluster/condition_faults.h"
 #include "operator/placement/cluster/label_selector.h"
 #include "operator/placement/cluster/resource_amounts.h"
 
@@ -23,15 +24,18 @@ struct NodeTaint {
 };
 
 // The reasons why a node is set aside until its report changes: that is not believed, or tells of a
-// broken GPU.
+// broken part.
 enum class NodeFault {
   kNegativeAmount,  // allocatable or capacity below zero
   kAbsurdAmount,    // more than any machine has
   kUnreadable,      // not a quantity
   kContradiction,   // more allocatable than capacity, or than its own GPU count
-  kUnhealthyGpu,    // a condition says that a GPU is broken (gpu_faults.h)
+  // A condition says that a part is broken (condition_faults.h).
+  kUnhealthyGpu,
+  kUnhealthyNetwork,
+  kUnhealthyMachine,
 };
-inline constexpr int kNodeFaults = 5;
+inline constexpr int kNodeFaults = 7;
 std::string_view Name(NodeFault fault);  // "NegativeAmount", ...: a metric's label
 
 struct NodeComplaint {
@@ -50,7 +54,7 @@ struct SchedulingNode {
   bool ready = false;          // condition Ready is True
   ResourceAmounts allocatable;
   int64_t allowed_pods = 0;
-  std::string gpu_fault;  // what its conditions say about a broken GPU (gpu_faults.h)
+  ConditionFaults faults;
   std::optional<NodeComplaint> complaint;
 
   friend bool operator==(const SchedulingNode&, const SchedulingNode&) = default;

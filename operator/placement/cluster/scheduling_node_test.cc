@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "gtest/gtest.h"
-#include "operator/placement/cluster/gpu_faults.h"
+#include "operator/placement/cluster/condition_faults.h"
 
 namespace muster::control {
 namespace {
@@ -66,14 +66,41 @@ TEST(SchedulingNodeTest, ANodeWhoseGpusAreUnhealthyIsSetAside) {
   EXPECT_EQ(with("Unknown").complaint, std::nullopt);
 }
 
-TEST(GpuFaultsTest, TheConditionsOfOtherProgramsCountInTheirOwnSense) {
-  EXPECT_EQ(FindGpuFault("AcceleratedHardwareReady", "False", "NvidiaXID79Error"),
-            "AcceleratedHardwareReady is False (NvidiaXID79Error)");
-  EXPECT_EQ(FindGpuFault("AcceleratedHardwareReady", "True", ""), std::nullopt);
-  EXPECT_EQ(FindGpuFault("GPUMissing", "True", "GPUsMissing"), "GPUMissing is True (GPUsMissing)");
-  EXPECT_EQ(FindGpuFault("GPUMissing", "False", ""), std::nullopt);
-  EXPECT_EQ(FindGpuFault("SysLogsGPUFallenOff", "Unknown", ""), std::nullopt);
-  EXPECT_EQ(FindGpuFault("DiskPressure", "True", ""), std::nullopt);
+TEST(ConditionFaultsTest, TheConditionsOfOtherProgramsCountInTheirOwnSense) {
+  const auto faults = [](const char* type, const char* status, const char* reason) {
+    ConditionFaults found;
+    NoteCondition(type, status, reason, found);
+    return found;
+  };
+  EXPECT_EQ(faults("AcceleratedHardwareReady", "False", "NvidiaXID79Error"),
+            (ConditionFaults{.gpus = "AcceleratedHardwareReady is False (NvidiaXID79Error)",
+                             .network = "",
+                             .machine = ""}));
+  EXPECT_EQ(faults("IBLinkFlapping", "True", "IBLinkFlapping").network,
+            "IBLinkFlapping is True (IBLinkFlapping)");
+  EXPECT_EQ(faults("ReadonlyFilesystem", "True", "FilesystemIsReadOnly").machine,
+            "ReadonlyFilesystem is True (FilesystemIsReadOnly)");
+  EXPECT_EQ(faults("AcceleratedHardwareReady", "True", ""), ConditionFaults());
+  EXPECT_EQ(faults("GPUMissing", "True", "GPUsMissing").gpus, "GPUMissing is True (GPUsMissing)");
+  EXPECT_EQ(faults("GPUMissing", "False", ""), ConditionFaults());
+  EXPECT_EQ(faults("SysLogsGPUFallenOff", "Unknown", ""), ConditionFaults());
+  EXPECT_EQ(faults("DiskPressure", "True", ""), ConditionFaults());
+}
+
+TEST(ConditionFaultsTest, OneNodeMayHaveFaultsOfEachKindAndItsGpusAreNamedFirst) {
+  const SchedulingNode node =
+      ParseSchedulingNode(
+          {{"metadata", {{"name", "a"}}},
+           {"status",
+            {{"conditions",
+              {{{"type", "muster.dev/DisksHealthy"}, {"status", "False"}, {"reason", "DiskFailed"}},
+               {{"type", "muster.dev/InfinibandHealthy"},
+                {"status", "False"},
+                {"reason", "LinkFlaps"}}}}}}})
+          .value();
+  EXPECT_EQ(node.faults.network, "muster.dev/InfinibandHealthy is False (LinkFlaps)");
+  EXPECT_EQ(node.faults.machine, "muster.dev/DisksHealthy is False (DiskFailed)");
+  EXPECT_EQ(node.complaint, (NodeComplaint{NodeFault::kUnhealthyNetwork, node.faults.network}));
 }
 
 TEST(SchedulingNodeTest, MoreGpusThanItsLabelCountsAreBelievedOnlyOfSharedOnes) {

@@ -31,7 +31,7 @@ constexpr double kLedgerError = 0.001;
 // The seconds by which a status may show a change of the workers after it was decided.
 constexpr double kChangeIsSeenLate = 2;
 
-// A job that has run before says so by its state, a new one by its condition.
+// A job of which some workers are bound says so by its condition alone.
 bool IsQueued(const v1alpha1::TrainingJobStatus& status) {
   const v1alpha1::Condition* scheduled = FindCondition(status, ConditionType::kScheduled);
   return status.state() == Name(JobState::kQueued) ||

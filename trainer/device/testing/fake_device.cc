@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -18,12 +19,12 @@
 #include "ATen/ops/as_strided_native.h"
 #include "ATen/ops/from_blob.h"
 #include "ATen/ops/view_native.h"
-#include "absl/cleanup/cleanup.h"
 #include "c10/core/Allocator.h"
 #include "c10/core/CachingDeviceAllocator.h"
 #include "c10/core/DeviceType.h"
 #include "c10/core/impl/DeviceGuardImplInterface.h"
 #include "torch/library.h"
+#include "trainer/device/testing/fake_streams.h"
 
 namespace muster::trainer {
 namespace {
@@ -44,12 +45,26 @@ void* Unmarked(const void* address) {
 std::atomic<int64_t> limit = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> in_use = 0;
 std::atomic<int64_t> most_in_use = 0;
+std::atomic<int64_t> refusals = 0;
 std::atomic<bool> broken = false;
 std::atomic<int64_t> reads = 0;
+std::atomic<int64_t> waits = 0;
 // True while an operator of the device runs on copies, which are no reads of the host's.
 thread_local bool in_operator = false;
 
-// Counts as LibTorch's allocators of devices do. It keeps nothing that no tensor has.
+class InOperator {
+ public:
+  InOperator() : outer_(std::exchange(in_operator, true)) {}
+  ~InOperator() { in_operator = outer_; }
+  InOperator(const InOperator&) = delete;
+  InOperator& operator=(const InOperator&) = delete;
+
+ private:
+  const bool outer_;
+};
+
+// Counts as LibTorch's allocators of devices do, which try again once before they refuse. It keeps
+// nothing that no tensor has.
 class MarkedMemory final : public c10::DeviceAllocator {
  public:
   bool initialized() override { return true; }
@@ -61,10 +76,16 @@ class MarkedMemory final : public c10::DeviceAllocator {
     c10::CachingDeviceAllocator::DeviceStats stats;
     stats.allocated_bytes[0].current = stats.reserved_bytes[0].current = in_use.load();
     stats.allocated_bytes[0].peak = most_in_use.load();
+    stats.num_alloc_retries = stats.num_ooms = refusals.load();
     return stats;
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+    const int64_t total = std::min(limit.load(), int64_t{1} << 50);
+    return {static_cast<size_t>(total - in_use.load()), static_cast<size_t>(total)};
   }
   c10::DataPtr allocate(size_t bytes) override {
     const int64_t used = static_cast<int64_t>(bytes) + in_use.load();
+    if (used > limit.load()) ++refusals;
     TORCH_CHECK_WITH(OutOfMemoryError, used <= limit.load(), "the fake device has no memory for ",
                      bytes, " bytes");
     void* const memory = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -117,10 +138,22 @@ at::Tensor EmptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
                                            type.value_or(at::kFloat));
 }
 
-at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   TORCH_CHECK(!broken.load(), "the fake device is broken");
-  if (to.is_cpu() && !in_operator) ++reads;
-  OnHost(to).copy_(OnHost(from));
+  FakeStreams& streams = StreamsOfFakeDevice();
+  streams.CheckOrder();
+  if (in_operator || (!from.is_cpu() && !to.is_cpu())) {
+    OnHost(to).copy_(OnHost(from));
+  } else if (from.is_cpu()) {
+    if (!PinnedMemoryOfFakeDevice().Has(from.const_data_ptr())) ++waits;
+    OnHost(to).copy_(from);
+  } else if (non_blocking && PinnedMemoryOfFakeDevice().Has(to.const_data_ptr())) {
+    streams.CopyLater(to, OnHost(from));
+  } else {
+    ++reads;
+    to.copy_(OnHost(from));
+  }
+  streams.NoteWork();
   return to;
 }
 
@@ -148,6 +181,8 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  bool isPinnedPtr(const void* data) const override { return PinnedMemoryOfFakeDevice().Has(data); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &PinnedMemoryOfFakeDevice(); }
 };
 
 // A card takes a number of the host's, a tensor without dimensions, beside its own tensors, except
@@ -165,23 +200,42 @@ void Fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (!value.isTensorList()) continue;
     for (const at::Tensor& tensor : value.toTensorVector()) RefuseHostTensor(op, tensor);
   }
-  const bool outer = std::exchange(in_operator, true);
-  const absl::Cleanup end = [outer] { in_operator = outer; };
+  const InOperator inside;
   at::native::cpu_fallback(op, stack);
+  StreamsOfFakeDevice().NoteWork();
 }
 
-// Its work ends before the call that starts it returns, so that events have nothing to wait for.
 class Guard final : public c10::impl::NoOpDeviceGuardImpl<kType> {
  public:
   c10::Device getDevice() const override { return {kType, 0}; }
   c10::Device exchangeDevice(c10::Device) const override { return {kType, 0}; }
   c10::Stream getStream(c10::Device) const noexcept override {
-    return c10::Stream(c10::Stream::DEFAULT, {kType, 0});
+    return Of(StreamsOfFakeDevice().current());
   }
-  c10::Stream exchangeStream(c10::Stream stream) const noexcept override { return stream; }
-  void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
+    return Of(FakeStreams::kPool);
+  }
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
+    return Of(StreamsOfFakeDevice().Exchange(stream.id()));
+  }
+  void record(void** event, const c10::Stream& stream, c10::DeviceIndex,
+              c10::EventFlag) const override {
+    StreamsOfFakeDevice().Record(event, stream.id());
+  }
+  void block(void* event, const c10::Stream& stream) const override {
+    StreamsOfFakeDevice().Block(event, stream.id());
+  }
+  void synchronizeEvent(void* event) const override {
+    if (StreamsOfFakeDevice().Synchronize(event)) ++reads;
+  }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
+    FakeStreams::Destroy(event);
+  }
+
+ private:
+  static c10::Stream Of(c10::StreamId id) {
+    return c10::Stream(c10::Stream::UNSAFE, {kType, 0}, id);
+  }
 };
 
 // The loops of the CPU, on the memory of the device.
@@ -199,6 +253,7 @@ class OnFake final : public Kernels {
   }
   at::Tensor ChunkSquares(const at::Tensor& flat, int64_t chunks) const override {
     const at::Tensor host = HostViewOf(flat);
+    const InOperator inside;
     return KernelsOf(host).ChunkSquares(host, chunks).to(flat.device());
   }
   uint64_t Digest(const at::Tensor& flat, uint64_t seed) const override {
@@ -230,6 +285,7 @@ void SetFakeDeviceMemory(int64_t bytes) { limit = bytes; }
 void BreakFakeDevice(bool is_broken) { broken = is_broken; }
 int64_t FakeDeviceMemoryInUse() { return in_use.load(); }
 int64_t FakeDeviceReads() { return reads.load(); }
+int64_t FakeDeviceWaits() { return waits.load(); }
 
 at::Tensor HostViewOf(const at::Tensor& tensor) { return OnHost(tensor); }
 

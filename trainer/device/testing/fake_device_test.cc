@@ -6,11 +6,16 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/_fused_adamw.h"
 #include "ATen/ops/arange.h"
+#include "ATen/ops/empty.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/full.h"
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/ones.h"
 #include "ATen/ops/randn.h"
+#include "c10/core/Event.h"
+#include "c10/core/Stream.h"
+#include "c10/core/StreamGuard.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
 #include "trainer/kernels/kernels.h"
@@ -55,6 +60,36 @@ TEST(FakeDeviceTest, ItHasAFormOfOurLoops) {
   const at::Tensor squares = KernelsOf(flat).ChunkSquares(flat, 2);
   EXPECT_EQ(squares.device(), flat.device());
   EXPECT_TRUE(at::equal(squares.cpu(), KernelsOf(flat.cpu()).ChunkSquares(flat.cpu(), 2)));
+}
+
+TEST(FakeDeviceTest, ACopyToPinnedMemoryIsThereOnceItsEventHasBeenWaitedFor) {
+  const at::Tensor there = at::ones({4}).to(FakeDevice());
+  const at::Tensor here = at::empty({4}, at::TensorOptions().pinned_memory(true));
+  EXPECT_TRUE(here.is_pinned());
+  const c10::impl::VirtualGuardImpl device(FakeDevice().type());
+  const c10::Stream stream = device.getStreamFromGlobalPool(FakeDevice());
+  c10::Event now(FakeDevice().type()), copied(FakeDevice().type());
+  now.record(device.getStream(FakeDevice()));
+  now.block(stream);
+  {
+    const c10::StreamGuard guard(stream);
+    here.copy_(there, /*non_blocking=*/true);
+  }
+  copied.record(stream);
+  EXPECT_FALSE(at::equal(here, at::ones({4})));
+  const int64_t before = FakeDeviceReads();
+  copied.synchronize();
+  EXPECT_TRUE(at::equal(here, at::ones({4})));
+  copied.synchronize();
+  EXPECT_EQ(FakeDeviceReads() - before, 1);
+}
+
+TEST(FakeDeviceTest, AStreamThatCopiesWhatItDoesNotWaitForFails) {
+  const at::Tensor there = at::ones({4}).to(FakeDevice());
+  const at::Tensor here = at::empty({4}, at::TensorOptions().pinned_memory(true));
+  const c10::impl::VirtualGuardImpl device(FakeDevice().type());
+  const c10::StreamGuard guard(device.getStreamFromGlobalPool(FakeDevice()));
+  EXPECT_THROW(here.copy_(there, /*non_blocking=*/true), c10::Error);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class LlamaLayer final : public LayeredBlock {
     const int64_t batch = inputs[0].size(0), sequence = inputs[0].size(1);
     const int64_t width = inputs[0].size(2);
     const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
-    const at::Tensor rows = a.normalized.view({-1, width});
+    const LinearInput rows(a.normalized.view({-1, width}));
     const auto heads = [&](const Linear& linear) {
       return linear(rows, context).view({batch, sequence, -1, head_width_}).transpose(1, 2);
     };
@@ -83,7 +83,7 @@ class LlamaLayer final : public LayeredBlock {
     const at::Tensor o = Attend({Turn(heads(q_), angles), Turn(heads(k_), angles), heads(v_), {}},
                                 dropout_, context);
     const Norm::Fork b = norm_2_.AddAndFork(a.stream, o_(o, context), context.compute_type);
-    const at::Tensor n = b.normalized.view({-1, width});
+    const LinearInput n(b.normalized.view({-1, width}));
     const at::Tensor x =
         b.stream +
         down_(SwiGlu(gate_(n, context), up_(n, context)), context).view(b.stream.sizes());

@@ -44,9 +44,10 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, bool in_out, bool gradient_mode,
-                            const c10::intrusive_ptr<WeightCasts>& casts) {
+                            const c10::intrusive_ptr<WeightCasts>& casts, Fp8Input* input) {
     const bool saves_x = gradient_mode && weight.requires_grad();
-    const Fp8Matrix fp8_x = ToFp8(x, at::kFloat8_e4m3fn, saves_x);
+    Fp8Input own;
+    const Fp8Matrix fp8_x = (input == nullptr ? own : *input).Of(x, saves_x);
     const Fp8Matrix fp8_weight = CastToFp8(casts, weight);
     context->save_for_backward({weight, fp8_x.columns, fp8_x.unscale});
     context->saved_data["in_out"] = in_out;
@@ -82,16 +83,24 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
       bias_gradient = BiasGradient(gradients[0], static_cast<at::ScalarType>(bias->second.toInt()));
     }
-    return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor(), at::Tensor()};
+    return {x_gradient,   weight_gradient, bias_gradient, at::Tensor(),
+            at::Tensor(), at::Tensor(),    at::Tensor()};
   }
 };
 
 }  // namespace
 
+const Fp8Matrix& Fp8Input::Of(const at::Tensor& x, bool columns) {
+  if (!matrix_.rows.defined() || (columns && !matrix_.columns.defined())) {
+    matrix_ = ToFp8(x.detach(), at::kFloat8_e4m3fn, columns);
+  }
+  return matrix_;
+}
+
 at::Tensor Fp8Linear(const at::Tensor& x, const at::Tensor& weight,
                      const std::optional<at::Tensor>& bias, bool in_out,
-                     const c10::intrusive_ptr<WeightCasts>& casts) {
-  return Fp8Function::apply(x, weight, bias, in_out, c10::GradMode::is_enabled(), casts);
+                     const c10::intrusive_ptr<WeightCasts>& casts, Fp8Input* input) {
+  return Fp8Function::apply(x, weight, bias, in_out, c10::GradMode::is_enabled(), casts, input);
 }
 
 }  // namespace muster::trainer

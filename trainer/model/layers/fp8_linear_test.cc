@@ -83,6 +83,36 @@ TEST(Fp8LinearTest, SharedCastsGiveTheSameBitsInBothPasses) {
   }
 }
 
+TEST(Fp8LinearTest, LayersThatShareAnInputConvertItOnceAndHaveTheSameBits) {
+  const at::Tensor x = Leaf({48, 32}, at::kFloat), g = at::randn({48, 16}, at::kBFloat16);
+  const at::Tensor w[] = {Leaf({16, 32}, at::kFloat), Leaf({16, 32}, at::kFloat)};
+  const auto gradients = [&](Fp8Input* shared) {
+    std::vector<at::Tensor> outputs;
+    for (const at::Tensor& each : w) {
+      outputs.push_back(
+          Fp8Linear(x.to(at::kBFloat16), each, std::nullopt, /*in_out=*/false, {}, shared));
+    }
+    std::vector<at::Tensor> all = torch::autograd::grad(outputs, {x, w[0], w[1]}, {g, g});
+    all.insert(all.end(), outputs.begin(), outputs.end());
+    return all;
+  };
+  Fp8Input shared;
+  const auto got = gradients(&shared), want = gradients(nullptr);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(at::equal(got[i], want[i])) << i;
+  const at::Tensor narrow = x.detach().to(at::kBFloat16);
+  const Fp8Matrix kept = shared.Of(narrow, /*columns=*/true);
+  EXPECT_TRUE(kept.columns.is_same(shared.Of(narrow, true).columns));
+  EXPECT_TRUE(kept.rows.is_same(shared.Of(narrow, false).rows));
+}
+
+TEST(Fp8LinearTest, AnInputWithoutColumnsIsConvertedAgainForALayerThatNeedsThem) {
+  const at::Tensor x = at::randn({16, 32}).to(at::kBFloat16);
+  Fp8Input input;
+  EXPECT_FALSE(input.Of(x, /*columns=*/false).columns.defined());
+  const Fp8Matrix both = input.Of(x, /*columns=*/true);
+  EXPECT_TRUE(at::equal(both.columns.to(at::kFloat), both.rows.t().to(at::kFloat)));
+}
+
 TEST(Fp8LinearTest, TheWeightsGradientIsAddedInFp32WhereALeafHasMemory) {
   const at::Tensor x = at::randn({48, 32}).to(at::kBFloat16);
   const at::Tensor g = at::randn({48, 16}).to(at::kBFloat16);

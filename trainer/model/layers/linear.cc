@@ -7,7 +7,6 @@
 #include "ATen/ops/linear.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "trainer/model/layers/bias_gradient.h"
-#include "trainer/model/layers/fp8_linear.h"
 #include "trainer/model/layers/matrix_product.h"
 #include "trainer/model/layers/saved_casts.h"
 
@@ -147,12 +146,14 @@ Linear::Linear(ParameterList& parameters, const std::string& name, const LinearO
   if (in_out || options.bias) bias_ = parameters.AddBias(name + ".bias", options.out, bias);
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x, const MicroBatchContext& context) const {
+at::Tensor Linear::operator()(const LinearInput& x, const MicroBatchContext& context) const {
   const at::Tensor& weight = parameters_[weight_];
-  const at::Tensor cast = x.to(context.compute_type);
+  // Each layer casts for itself, so that the gradients of a wider input are added up in its type.
+  const at::Tensor cast = x.rows().to(context.compute_type);
   if (context.fp8) {
     const auto bias = bias_ ? std::optional(parameters_[*bias_]) : std::nullopt;
-    return Fp8Linear(cast, weight, bias, layout_ == LinearOptions::Layout::kInOut, context.casts);
+    return Fp8Linear(cast, weight, bias, layout_ == LinearOptions::Layout::kInOut, context.casts,
+                     &x.fp8());
   }
   if (layout_ == LinearOptions::Layout::kInOut) {
     return LinearInOut(cast, weight, parameters_[*bias_], context.casts);

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ATen/core/Tensor.h"
 #include "c10/util/intrusive_ptr.h"
 #include "trainer/model/block.h"
+#include "trainer/model/layers/fp8_linear.h"
 #include "trainer/model/layers/layered_block.h"
 #include "trainer/model/weight_casts.h"
 
@@ -49,13 +51,30 @@ struct LinearOptions {
 LinearOptions ColumnParallel(LinearOptions options, int64_t pieces, int64_t blocks = 1);
 LinearOptions RowParallel(LinearOptions options, int64_t pieces);
 
+// The input of linear layers of a block, [rows, in]. Layers that have the same one share what they
+// make of it in FP8. One thread at a time.
+class LinearInput {
+ public:
+  explicit LinearInput(at::Tensor rows) : rows_(std::move(rows)) {}
+
+  const at::Tensor& rows() const { return rows_; }
+  Fp8Input& fp8() const { return fp8_; }
+
+ private:
+  const at::Tensor rows_;
+  mutable Fp8Input fp8_;
+};
+
 // A linear layer with weights of its block: `name`.weight and `name`.bias.
 class Linear {
  public:
   Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options);
 
-  // Takes x [rows, in] and computes in the context's type, or in FP8 (see fp8_linear.h).
-  at::Tensor operator()(const at::Tensor& x, const MicroBatchContext& context) const;
+  // Computes in the context's type, or in FP8 (see fp8_linear.h).
+  at::Tensor operator()(const LinearInput& x, const MicroBatchContext& context) const;
+  at::Tensor operator()(const at::Tensor& x, const MicroBatchContext& context) const {
+    return (*this)(LinearInput(x), context);
+  }
 
  private:
   const ParameterList& parameters_;

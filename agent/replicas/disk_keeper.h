@@ -1,0 +1,86 @@
+#ifndef MUSTER_AGENT_REPLICAS_DISK_KEEPER_H_
+#define MUSTER_AGENT_REPLICAS_DISK_KEEPER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agent/replicas/copies_watch.h"
+#include "agent/replicas/disk_store.h"
+#include "agent/replicas/replica_fetch.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/mutex.h"
+#include "base/wake_fd.h"
+
+namespace muster::agent {
+
+// Keeps copies of the worker's ranks on the disk of its node, as it is told, and offers those that
+// are there. A thread of its own does it, so that nobody waits for a slow disk. A copy that cannot
+// be kept is passed over; training goes on. Thread-safe.
+class DiskKeeper {
+ public:
+  struct Options {
+    DiskStore::Options store;
+    std::string memory;  // the folder of the copies in memory, below which each rank has one
+  };
+
+  // All must outlive it. `on_change` is called, without a lock, once it has looked at the disk, and
+  // when Workers() has changed. Fails if the copies in memory cannot be watched.
+  static absl::StatusOr<std::unique_ptr<DiskKeeper>> Start(Options options, Files& disk,
+                                                           Files& memory, const Clock& clock,
+                                                           std::function<void()> on_change);
+  ~DiskKeeper();
+  // Cancels what is under way, in whichever thread, and keeps nothing from now on.
+  void Stop();
+
+  // Keeps the next copy of each rank that is of that step or a later one. The newest call counts.
+  void KeepFrom(int64_t step);
+
+  // Returns the indices of the workers of which there are copies; nullopt before it has looked.
+  std::optional<std::vector<int>> Workers() const;
+  std::vector<DiskStore::Replica> Of(int index) const { return store_.Of(index); }
+  // Copies what is there of worker `index` into memory, as copies of this worker's ranks, until
+  // `deadline`. May take the time that the disk needs.
+  FetchedCopies TakeIntoMemory(int index, absl::Time deadline);
+
+ private:
+  DiskKeeper(Options options, CopiesWatch watch, Files& disk, Files& memory, const Clock& clock,
+             std::function<void()> on_change);
+  void Run();
+  void Look();
+  void Wait();
+  void KeepWanted();
+  std::optional<CompletedCopy> FirstFrom(int local_rank, int64_t step) const;
+  void Keep(const CompletedCopy& copy);
+  void NoteWorkers();
+  absl::Status CheckGoesOn();
+
+  const Options options_;
+  Files& disk_;
+  Files& memory_;
+  const Clock& clock_;
+  const std::function<void()> on_change_;
+  const WakeFd wake_;
+  DiskStore store_;
+  CopiesWatch watch_;              // only the thread touches it
+  bool works_ = false;             // likewise: the folder can be written
+  std::map<int, int64_t> wanted_;  // likewise: the least step, by local rank
+
+  mutable Mutex mu_;
+  bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
+  std::optional<int64_t> order_ MUSTER_GUARDED_BY(mu_);
+  std::optional<std::vector<int>> workers_ MUSTER_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_REPLICAS_DISK_KEEPER_H_

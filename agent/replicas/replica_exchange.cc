@@ -118,7 +118,9 @@ void ReplicaExchange::FetchAll(int of, const std::vector<v1alpha1::ReplicaPeer>&
   const absl::Time deadline = clock_.Monotonic() + within;
   FetchFromDisk(of, deadline);
   for (const v1alpha1::ReplicaPeer& peer : sources) {
-    if (!FetchFrom(of, peer, deadline)) return;
+    const std::optional<int> copies = FetchFrom(of, peer, deadline);
+    // A replica has one keeper, and what lies on disks may be of any age.
+    if (!copies || (*copies > 0 && disk_ == nullptr)) return;
   }
 }
 
@@ -132,7 +134,8 @@ void ReplicaExchange::FetchFromDisk(int of, absl::Time deadline) {
              {"error", taken.status.ok() ? "" : taken.status.ToString()});
 }
 
-bool ReplicaExchange::FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl::Time deadline) {
+std::optional<int> ReplicaExchange::FetchFrom(int of, const v1alpha1::ReplicaPeer& peer,
+                                              absl::Time deadline) {
   v1alpha1::WorkerId lost = options_.worker;
   lost.set_index(of);
   const absl::Time begun = clock_.Monotonic();
@@ -141,7 +144,7 @@ bool ReplicaExchange::FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl:
                        absl::ToChronoMilliseconds(deadline - begun));
   {
     MutexLock lock(mu_);
-    if (stopping_) return false;
+    if (stopping_) return std::nullopt;
     fetching_ = &context;
   }
   const FetchedCopies fetched =
@@ -154,7 +157,7 @@ bool ReplicaExchange::FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl:
              {"from", peer.worker()}, {"copies", fetched.copies}, {"bytes", fetched.bytes},
              {"seconds", absl::ToDoubleSeconds(clock_.Monotonic() - begun)},
              {"error", fetched.status.ok() ? "" : fetched.status.ToString()});
-  return true;
+  return fetched.copies;
 }
 
 std::shared_ptr<grpc::Channel> ReplicaExchange::Dial(const v1alpha1::ReplicaPeer& peer) const {

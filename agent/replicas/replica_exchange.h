@@ -58,8 +58,9 @@ class ReplicaExchange {
   void KeepOnDisk(int64_t from_step);
   // As ReplicaSender::SetPeer; without effect before Serve().
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
-  // Fetches the copies of worker `of` from the disk, and newer ones from each of `sources`, and
-  // returns ReplicasFetched in Take(), at the latest after `within`. One fetch at a time.
+  // Fetches the copies of worker `of` from the disk, and newer ones from each of `sources`, or
+  // without a disk from the first of them that has any, and returns ReplicasFetched in Take(), at
+  // the latest after `within`. One fetch at a time.
   void Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within);
 
   // Readable when Take() has something to return.
@@ -74,8 +75,8 @@ class ReplicaExchange {
   void StartDisk(const std::string& folder);
   void FetchAll(int of, const std::vector<v1alpha1::ReplicaPeer>& sources, absl::Duration within);
   void FetchFromDisk(int of, absl::Time deadline);
-  // Returns false once this object is being destroyed.
-  bool FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl::Time deadline);
+  // Returns the number of copies; nullopt once this object is being destroyed.
+  std::optional<int> FetchFrom(int of, const v1alpha1::ReplicaPeer& peer, absl::Time deadline);
   std::vector<ReplicaStore::Replica> CopiesOf(int index) const;
   std::vector<int> Workers() const;
   std::shared_ptr<grpc::Channel> Dial(const v1alpha1::ReplicaPeer& peer) const;

@@ -136,7 +136,7 @@ absl::Status S3Client::TryUntilDecided(const Request& request, Reply& reply, int
     Outcome outcome = Try(request, reply);
     if (outcome.keys_refused && !replaced) {
       replaced = true;
-      if (options_.credentials->Replace(outcome.keys)) outcome = Try(request, reply);
+      if (ReplaceKeys(outcome.keys)) outcome = Try(request, reply);
     }
     NoteTry(outcome.status, outcome.retry);
     if (!outcome.retry) return outcome.status;
@@ -146,6 +146,18 @@ absl::Status S3Client::TryUntilDecided(const Request& request, Reply& reply, int
     reply.repeated = true;
     sleep_(Jittered(BackoffAfter(tries, {options_.first_wait, kLongestWait})));
   }
+}
+
+bool S3Client::ReplaceKeys(const S3Credentials& refused) {
+  if (!options_.credentials->Replace(refused)) return false;
+  MutexLock lock(mu_);
+  ++key_changes_;
+  return true;
+}
+
+int64_t S3Client::key_changes() const {
+  MutexLock lock(mu_);
+  return key_changes_;
 }
 
 absl::Status S3Client::Send(const Request& request, Reply& reply) {

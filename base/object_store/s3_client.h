@@ -89,6 +89,8 @@ class S3Client {
   // Tells since when every request fails in a way that may pass; nullopt if the newest one that was
   // answered was not of that kind.
   std::optional<StorageTrouble> trouble() const;
+  // Counts how often keys that the store refused were replaced by others.
+  int64_t key_changes() const;
 
  private:
   struct Request;
@@ -104,6 +106,7 @@ class S3Client {
   absl::Status TryUntilDecided(const Request& request, Reply& reply, int& tries, bool& gave_up);
   absl::Status Send(const Request& request, Reply& reply);
   HttpRequest Sign(const Request& request, const S3Credentials& keys) const;
+  bool ReplaceKeys(const S3Credentials& refused);
   void NoteTry(const absl::Status& status, bool retry);
   bool IsOurs(const std::string& bucket, const std::string& key, const std::string& writer);
 
@@ -115,6 +118,7 @@ class S3Client {
   mutable Mutex mu_;
   absl::Time failing_since_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();  // monotonic
   std::string newest_error_ MUSTER_GUARDED_BY(mu_);
+  int64_t key_changes_ MUSTER_GUARDED_BY(mu_) = 0;
 };
 
 // Returns a text that no other writer has.

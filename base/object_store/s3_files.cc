@@ -89,10 +89,13 @@ absl::StatusOr<bool> S3Files::HoldsAnything(const ObjectUri& at) {
 // reason of an error, such as a missing bucket.
 absl::StatusOr<std::optional<S3Client::Object>> S3Files::Find(const std::string& path,
                                                               const ObjectUri& at) {
+  const int64_t key_changes = client_->key_changes();
   absl::StatusOr<S3Client::Object> object = absl::NotFoundError("");
   if (!at.key.empty()) object = client_->Head(at.bucket, at.key);
   if (object.ok()) return *object;
   MUSTER_ASSIGN_OR_RETURN(const bool is_directory, HoldsAnything(at));
+  // Some stores answer to keys that they do not know as if nothing were there.
+  if (client_->key_changes() != key_changes) return Find(path, at);
   if (!absl::IsNotFound(object.status())) return object.status();
   if (is_directory || at.key.empty()) return std::nullopt;
   return absl::NotFoundError(absl::StrCat(path, ": does not exist"));

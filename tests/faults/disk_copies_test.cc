@@ -120,6 +120,8 @@ TEST(DiskCopiesTest, ADiskThatLostItsCopiesTakesTheJobBackToItsCheckpoint) {
   job.parallelism = "{zero: 3}";
   const auto run = StartUntilStep(30, "lost-disk", job);
   AwaitCommonStep(*run, 2);
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  ASSERT_TRUE(saved.ok()) << saved.status();
   // Agents that have stopped keep nothing more.
   for (const pid_t agent : run->Agents()) kill(agent, SIGSTOP);
   const std::string disk = run->folder() + "/disk";

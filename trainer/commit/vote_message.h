@@ -45,7 +45,7 @@ struct VoteContribution {
   int ranks = 1;
   // The time since this rank's last vote in which it computed or waited for data, not for others.
   double busy_seconds = 0.0;
-  // Of this rank alone. All ranks set it or none, because the vote is longer with it.
+  // The memory of this rank's device. All ranks set it or none: the vote is longer with it.
   std::optional<v1alpha1::DeviceMemory> device_memory;
 };
 

@@ -14,6 +14,11 @@
 #include "base/status_macros.h"
 
 namespace muster::agent {
+namespace {
+
+constexpr size_t kMostWanted = 16;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<DiskKeeper>> DiskKeeper::Start(Options options, Files& disk,
                                                               Files& memory, const Clock& clock,
@@ -53,7 +58,7 @@ void DiskKeeper::Stop() {
 void DiskKeeper::KeepFrom(int64_t step) {
   {
     MutexLock lock(mu_);
-    order_ = step;
+    orders_.push_back(step);
   }
   wake_.Wake();
 }
@@ -71,17 +76,22 @@ absl::Status DiskKeeper::CheckGoesOn() {
 void DiskKeeper::Run() {
   Look();
   while (CheckGoesOn().ok()) {
-    {
-      MutexLock lock(mu_);
-      if (order_) {
-        for (int rank = 0; rank < options_.store.ranks; ++rank) wanted_[rank] = *order_;
-      }
-      order_.reset();
-    }
+    TakeOrders();
     watch_.Take();  // what is there now is found by its name
     KeepWanted();
     Wait();
   }
+}
+
+void DiskKeeper::TakeOrders() {
+  MutexLock lock(mu_);
+  for (int rank = 0; rank < options_.store.ranks; ++rank) {
+    std::set<int64_t>& steps = wanted_[rank];
+    steps.insert(orders_.begin(), orders_.end());
+    // Ranks that make no copies for long are asked for the newest ones alone.
+    while (steps.size() > kMostWanted) steps.erase(steps.begin());
+  }
+  orders_.clear();
 }
 
 void DiskKeeper::Look() {
@@ -101,9 +111,9 @@ void DiskKeeper::Wait() {
 
 void DiskKeeper::KeepWanted() {
   if (!works_) return;
-  const std::map<int, int64_t> wanted = wanted_;
-  for (const auto& [rank, step] : wanted) {
-    if (const auto copy = FirstFrom(rank, step)) Keep(*copy);
+  for (int rank = 0; rank < options_.store.ranks; ++rank) {
+    if (wanted_[rank].empty()) continue;
+    if (const auto copy = FirstFrom(rank, *wanted_[rank].begin())) Keep(*copy);
   }
 }
 
@@ -126,7 +136,8 @@ void DiskKeeper::Keep(const CompletedCopy& copy) {
   if (absl::IsCancelled(kept)) return;
   // The rank has removed it meanwhile: its next one is kept instead.
   if (absl::IsAborted(kept) || absl::IsNotFound(kept)) return;
-  wanted_.erase(copy.local_rank);
+  std::set<int64_t>& steps = wanted_[copy.local_rank];
+  steps.erase(steps.begin(), steps.upper_bound(StepOfCheckpointName(BaseName(copy.path))));
   if (!kept.ok()) {
     MUSTER_LOG_LIMITED(WARN, "disk", "a copy on disk is skipped; training goes on",
                        {"copy", BaseName(copy.path)}, {"error", kept});

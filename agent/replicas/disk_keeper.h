@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,7 +42,9 @@ class DiskKeeper {
   // Cancels what is under way, in whichever thread, and keeps nothing from now on.
   void Stop();
 
-  // Keeps the next copy of each rank that is of that step or a later one. The newest call counts.
+  // Keeps the next copy of each rank that is of that step or a later one, besides those of the
+  // calls before. So agents that get the same calls keep copies of the same steps, whenever they
+  // get them.
   void KeepFrom(int64_t step);
 
   // Returns the indices of the workers of which there are copies; nullopt before it has looked.
@@ -57,6 +60,7 @@ class DiskKeeper {
   void Run();
   void Look();
   void Wait();
+  void TakeOrders();
   void KeepWanted();
   std::optional<CompletedCopy> FirstFrom(int local_rank, int64_t step) const;
   void Keep(const CompletedCopy& copy);
@@ -70,13 +74,13 @@ class DiskKeeper {
   const std::function<void()> on_change_;
   const WakeFd wake_;
   DiskStore store_;
-  CopiesWatch watch_;              // only the thread touches it
-  bool works_ = false;             // likewise: the folder can be written
-  std::map<int, int64_t> wanted_;  // likewise: the least step, by local rank
+  CopiesWatch watch_;                        // only the thread touches it
+  bool works_ = false;                       // likewise: the folder can be written
+  std::map<int, std::set<int64_t>> wanted_;  // likewise: the least steps of copies, by local rank
 
   mutable Mutex mu_;
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
-  std::optional<int64_t> order_ MUSTER_GUARDED_BY(mu_);
+  std::vector<int64_t> orders_ MUSTER_GUARDED_BY(mu_);
   std::optional<std::vector<int>> workers_ MUSTER_GUARDED_BY(mu_);
   std::thread thread_;
 };

@@ -194,6 +194,18 @@ TEST_F(DiskExchangeTest, NewerCopiesOfOthersTakeThePlaceOfThoseOnTheDisk) {
   EXPECT_THAT(Names(successor.Rank()), ElementsAre("step-000000020", "step-000000030"));
 }
 
+// With a short checkpoint.memory.disk.every the next order comes before the copy of the last.
+TEST_F(DiskExchangeTest, OrdersThatComeFasterThanCopiesDoNotPutThemOff) {
+  Agent owner(3, 1);
+  ASSERT_TRUE(owner.exchange->Serve(0, disk_).ok());
+  AwaitCopiesOf(owner, {1});
+  for (const int64_t step : {20, 40, 60}) owner.exchange->KeepOnDisk(step);
+  WriteCopy(FileSystem(), owner.Rank(), 30, "thirty");
+  AwaitCopiesOf(owner, {1, 3});
+  EXPECT_TRUE(
+      Exists(FileSystem(), disk_ + "/muster-copies-job-uid/worker-3/rank-0/step-000000030"));
+}
+
 TEST(ReplicaExchangeTest, ADiskThatCannotBeUsedIsNoReasonToStop) {
   Agent agent(1, 1);
   ASSERT_TRUE(agent.exchange->Serve(0, "/proc/no-disk").ok());

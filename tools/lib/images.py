@@ -18,9 +18,11 @@ from shared_libraries import Failure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TABLE = ROOT / "tools/images.toml"
-# The folders in which tools/setup unpacks wheels; the second is there only if it was asked for.
+# The folders in which tools/setup unpacks wheels; those for GPUs are there only if they were asked for. libmuster_cuda.so is
+# linked to libraries of the last one.
 SDK = ROOT / "third_party/torch_sdk"
 GPU_SDK = ROOT / "third_party/gpu_sdk"
+CUDA_SDK = ROOT / "third_party/cuda_sdk"
 CERTIFICATES = pathlib.Path("/usr/share/ca-certificates/mozilla")
 TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 REPOSITORY = re.compile(r"[a-z0-9]+([._:/-]+[a-z0-9]+)*")
@@ -161,7 +163,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     table = tomllib.loads(TABLE.read_text())
     try:
-        sources = Sources([SDK, GPU_SDK], table["wheel"], version())
+        sources = Sources([SDK, GPU_SDK, CUDA_SDK], table["wheel"], version())
         images = [Image(name, table, options.bin, sources) for name in dict.fromkeys(options.names)]
         options.out.mkdir(parents=True, exist_ok=True)
         for image in images:

@@ -1,6 +1,7 @@
 #include "agent/replicas/copy_parts.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -209,6 +210,16 @@ absl::StatusOr<int64_t> TransferCopy(Files& files, const std::string& path,
         return absl::OkStatus();
       }));
   return bytes;
+}
+
+std::vector<CheckpointListing> CompleteCopies(Files& files, const std::string& folder) {
+  auto copies = ListCheckpoints(files, folder).value_or(std::vector<CheckpointListing>());
+  std::erase_if(copies, [](const CheckpointListing& copy) { return !copy.complete; });
+  std::sort(copies.begin(), copies.end(),
+            [](const CheckpointListing& a, const CheckpointListing& b) {
+              return std::tie(a.attempt, a.step) > std::tie(b.attempt, b.step);
+            });
+  return copies;
 }
 
 }  // namespace muster::agent

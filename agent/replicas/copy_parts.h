@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "proto/muster/v1alpha1/replica.pb.h"
@@ -89,6 +91,13 @@ absl::StatusOr<int64_t> TransferCopy(Files& files, const std::string& path,
                                      const v1alpha1::WorkerId& worker, const CopyPlace& to,
                                      CopyReceiver::Sync sync,
                                      absl::FunctionRef<absl::Status()> check);
+
+// The copies of a rank that are kept: while one is written somewhere, all have the one before.
+inline constexpr size_t kCopiesOfARank = 2;
+
+// Returns the complete copies in a folder, newest first: a branch that was given up has lower
+// attempts. None if it cannot be read.
+std::vector<CheckpointListing> CompleteCopies(Files& files, const std::string& folder);
 
 }  // namespace muster::agent
 

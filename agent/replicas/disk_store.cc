@@ -1,7 +1,6 @@
 #include "agent/replicas/disk_store.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,7 +18,6 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kCopiesOfARank = 2;
 constexpr char kJobPrefix[] = "muster-copies-";
 constexpr char kWorkerPrefix[] = "worker-";
 constexpr char kUsed[] = "USED";
@@ -95,30 +93,23 @@ absl::Status DiskStore::Keep(const std::string& path, int local_rank, Check chec
 
 void DiskStore::RemoveOld(int local_rank) {
   const std::string folder = FolderOf(options_.worker.index(), local_rank);
-  const std::vector<Found> whole = WholeIn(folder);
+  const std::vector<CheckpointListing> whole = WholeIn(folder);
   for (size_t i = kCopiesOfARank; i < whole.size(); ++i) {
     Remove(disk_, JoinPath(folder, whole[i].directory));
   }
 }
 
-// Returns the newest first: a branch that was given up has lower attempts.
-std::vector<DiskStore::Found> DiskStore::WholeIn(const std::string& folder) const {
-  std::vector<Found> found;
-  for (const DirectoryEntry& entry : EntriesOf(disk_, folder)) {
-    if (StepOfCheckpointName(entry.name) < 0) continue;
-    const CheckpointListing listing = InspectCheckpoint(disk_, JoinPath(folder, entry.name));
-    if (!listing.complete || listing.job_uid != options_.worker.job_uid()) continue;
-    found.push_back({entry.name, listing.attempt, listing.step});
-  }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    return std::tie(a.attempt, a.step) > std::tie(b.attempt, b.step);
+std::vector<CheckpointListing> DiskStore::WholeIn(const std::string& folder) const {
+  std::vector<CheckpointListing> copies = CompleteCopies(disk_, folder);
+  std::erase_if(copies, [&](const CheckpointListing& copy) {
+    return copy.job_uid != options_.worker.job_uid();
   });
-  return found;
+  return copies;
 }
 
 std::vector<DiskStore::Replica> DiskStore::Of(int index) const {
   std::vector<Replica> replicas;
-  std::vector<std::vector<Found>> ranks;
+  std::vector<std::vector<CheckpointListing>> ranks;
   for (int rank = 0; rank < options_.ranks; ++rank) {
     ranks.push_back(WholeIn(FolderOf(index, rank)));
   }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/replicas/replica_store.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "proto/muster/v1alpha1/round.pb.h"
@@ -50,15 +51,9 @@ class DiskStore {
   std::vector<int> Workers() const;
 
  private:
-  struct Found {
-    std::string directory;
-    int64_t attempt = 0;
-    int64_t step = 0;
-  };
-
   std::string FolderOf(int index) const;
   std::string FolderOf(int index, int local_rank) const;
-  std::vector<Found> WholeIn(const std::string& folder) const;
+  std::vector<CheckpointListing> WholeIn(const std::string& folder) const;
   absl::Status NoteUse();
   void RemoveUnusedJobs();
   void RemoveOld(int local_rank);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,23 +18,9 @@ namespace {
 
 using v1alpha1::ReplicaPart;
 
-constexpr size_t kCopiesOfARank = 2;
-
-// Returns the complete copies in a folder, newest first: a branch that was given up has lower
-// attempts.
-std::vector<CheckpointListing> CopiesIn(Files& files, const std::string& folder) {
-  auto copies = ListCheckpoints(files, folder).value_or(std::vector<CheckpointListing>());
-  std::erase_if(copies, [](const CheckpointListing& copy) { return !copy.complete; });
-  std::sort(copies.begin(), copies.end(),
-            [](const CheckpointListing& a, const CheckpointListing& b) {
-              return std::tie(a.attempt, a.step) > std::tie(b.attempt, b.step);
-            });
-  return copies;
-}
-
 // Frees the memory of the older copies at once: the room is for three.
 void KeepNewest(Files& files, const std::string& folder) {
-  const std::vector<CheckpointListing> copies = CopiesIn(files, folder);
+  const std::vector<CheckpointListing> copies = CompleteCopies(files, folder);
   for (size_t i = kCopiesOfARank; i < copies.size(); ++i) {
     RemoveAll(files, JoinPath(folder, copies[i].directory)).IgnoreError();
   }
@@ -45,7 +30,7 @@ void KeepNewest(Files& files, const std::string& folder) {
 std::optional<v1alpha1::Version> NewestOfAll(Files& files, const std::string& folder, int ranks) {
   std::optional<std::pair<int64_t, int64_t>> least;
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::vector<CheckpointListing> copies = CopiesIn(files, CopiesOfRank(folder, rank));
+    const std::vector<CheckpointListing> copies = CompleteCopies(files, CopiesOfRank(folder, rank));
     if (copies.empty()) return std::nullopt;
     const std::pair newest(copies.front().attempt, copies.front().step);
     least = least ? std::min(*least, newest) : newest;

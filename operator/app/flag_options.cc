@@ -27,6 +27,7 @@ OperatorOptions ToOperatorOptions(const OperatorFlags& flags) {
   options.bind_threads = flags.binders;
   options.prepare_deadline = flags.prepare_deadline;
   options.join_deadline = flags.join_deadline;
+  options.max_savers_per_storage = flags.max_savers_per_storage;
   options.topology_levels = flags.topology_levels;
   options.kueue_topology = flags.kueue_topology;
   options.topology_links = flags.topology_links;

@@ -67,6 +67,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out, Notifi
   replica.events_apart = true;
   replica.decide.prepare_deadline = options.prepare_deadline;
   replica.decide.join_deadline = options.join_deadline;
+  replica.decide.max_savers_per_storage = options.max_savers_per_storage;
   replica.kueue_topology = options.kueue_topology;
   replica.decide.orphan_deadline = options.orphan_deadline;
   replica.scheduler.queues.links = options.topology_links;

@@ -68,6 +68,8 @@ const char kOperatorUsage[] =
     "                    replaced\n"
     "  --join-deadline   default 10m; workers that have not joined a round this long after it\n"
     "                    began are replaced\n"
+    "  --max-savers-per-storage default 0, no limit; this many jobs write checkpoints to one\n"
+    "                    volume or bucket at a time, those of interval mode Auto wait\n"
     "  --topology-levels KEY[,KEY]: the node labels that say where a node stands, broad to "
     "narrow;\n"
     "                    default: those of the cloud or tool that labels the nodes\n"
@@ -122,6 +124,17 @@ Setter Whole(int& to) {
   return [&to](const std::string& value) -> Problem {
     int parsed = 0;
     if (!absl::SimpleAtoi(value, &parsed) || parsed < 1) return "wants a whole number above zero";
+    to = parsed;
+    return std::nullopt;
+  };
+}
+
+Setter Limit(int& to) {
+  return [&to](const std::string& value) -> Problem {
+    int parsed = 0;
+    if (!absl::SimpleAtoi(value, &parsed) || parsed < 0) {
+      return "wants a whole number; 0 is no limit";
+    }
     to = parsed;
     return std::nullopt;
   };
@@ -255,6 +268,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"binders", Whole(flags.binders)},
           {"prepare-deadline", Time(flags.prepare_deadline)},
           {"join-deadline", Time(flags.join_deadline)},
+          {"max-savers-per-storage", Limit(flags.max_savers_per_storage)},
           {"topology-levels", List(flags.topology_levels, ',')},
           {"kueue-topology", Text(flags.kueue_topology)},
           {"topology-links", Links(flags.topology_links)},

@@ -55,6 +55,7 @@ struct OperatorFlags {
   int binders = 16;
   absl::Duration prepare_deadline = absl::Seconds(60);
   absl::Duration join_deadline = absl::Minutes(10);
+  int max_savers_per_storage = 0;
   std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: derived
   std::string kueue_topology;
   std::map<std::string, Link> topology_links;  // by level, for the score

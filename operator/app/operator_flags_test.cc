@@ -79,6 +79,10 @@ TEST(OperatorFlagsTest, LinksAreBandwidthAndLatencyByLevel) {
 TEST(OperatorFlagsTest, OptionsOfTheQueuesCanBeSet) {
   EXPECT_EQ(Parse({})->queue_half_life, absl::Hours(24));
   EXPECT_EQ(Parse({"--queue-half-life=1h"})->queue_half_life, absl::Hours(1));
+  EXPECT_EQ(Parse({})->max_savers_per_storage, 0);
+  EXPECT_EQ(Parse({"--max-savers-per-storage=4"})->max_savers_per_storage, 4);
+  EXPECT_EQ(ErrorOf({"--max-savers-per-storage=-1"}),
+            "--max-savers-per-storage=-1: wants a whole number; 0 is no limit");
   EXPECT_EQ(Parse({"--queue-aging=10s"})->queue_aging, absl::Seconds(10));
   EXPECT_FALSE(Parse({})->defragment);
   EXPECT_TRUE(Parse({"--defragment=true"})->defragment);

@@ -61,6 +61,8 @@ struct OperatorOptions {
   // Limits for the members of a round: to report their state, and then to join.
   absl::Duration prepare_deadline = DecideOptions().prepare_deadline;
   absl::Duration join_deadline = DecideOptions().join_deadline;
+  // The number of jobs that write checkpoints to one storage at a time; 0: no limit.
+  int max_savers_per_storage = 0;
   // Label keys of the topology, broad to narrow; if empty, the levels are derived from the labels.
   std::vector<std::string> topology_levels;
   // Alternatively, the name of a Kueue Topology that lists the levels.

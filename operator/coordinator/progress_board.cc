@@ -129,7 +129,10 @@ void ProgressBoard::RecordCheckpoint(const std::string& job_uid,
                                      const v1alpha1::CheckpointReport& report) {
   MutexLock lock(mu_);
   ProgressSnapshot& snapshot = jobs_[job_uid].snapshot;
-  if (report.phase() == v1alpha1::CheckpointReport::WRITTEN) {
+  snapshot.save_begun.reset();
+  if (report.phase() == v1alpha1::CheckpointReport::STARTED) {
+    snapshot.save_begun = report;
+  } else if (report.phase() == v1alpha1::CheckpointReport::WRITTEN) {
     snapshot.last_written = report;
     snapshot.last_failed.reset();
   } else if (report.phase() == v1alpha1::CheckpointReport::FAILED) {

@@ -26,6 +26,7 @@ struct ProgressSnapshot {
   double steps_per_second = 0;
   std::optional<v1alpha1::CheckpointReport> last_written;
   std::optional<v1alpha1::CheckpointReport> last_failed;
+  std::optional<v1alpha1::CheckpointReport> save_begun;  // absent once it is written or has failed
   // The sum of the phase times, in seconds, of all steps reported since this operator started.
   v1alpha1::PhaseTimes times;
   // The same of the times in which the ranks were busy: their means, and their longest ones.

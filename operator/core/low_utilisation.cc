@@ -18,7 +18,7 @@ constexpr int64_t kStepsNeeded = 20;
 
 void GiveUpIdleWorkers(Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  const std::optional<StragglerView>& window = draft.view.progress.slowest;
+  const std::optional<BusyView>& window = draft.view.progress.busy;
   if (!window || window->steps < kStepsNeeded || window->busy >= kBusyEnough) return;
   if (memory.phase != RoundPhase::kActive || window->round != memory.id.round) return;
   // Spares that take seats are granted as well, but they do not make a round larger.

@@ -34,12 +34,12 @@ TestWorld Grown(int size, double busy) {
     world.AddAgent(index);
   }
   world.MakeActive();
-  world.view.progress.slowest = StragglerView{.round = world.memory.id.round,
-                                              .rank = 0,
-                                              .steps = 300,
-                                              .share = 0.3,
-                                              .factor = 1.1,
-                                              .busy = busy};
+  world.view.progress.busy = BusyView{.round = world.memory.id.round,
+                                      .rank = 0,
+                                      .steps = 300,
+                                      .share = 0.3,
+                                      .factor = 1.1,
+                                      .busy = busy};
   return world;
 }
 
@@ -79,10 +79,10 @@ TEST(LowUtilisationTest, WorkersThatAreBusyOrNotMeasuredStay) {
     return world.view.status.elastic().workers() == 4;
   };
   EXPECT_FALSE(stays([](TestWorld&) {}));
-  EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.slowest->busy = 0.5; }));
-  EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.slowest->steps = 19; }));
-  EXPECT_TRUE(stays([](TestWorld& world) { --world.view.progress.slowest->round; }));
-  EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.slowest.reset(); }));
+  EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.busy->busy = 0.5; }));
+  EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.busy->steps = 19; }));
+  EXPECT_TRUE(stays([](TestWorld& world) { --world.view.progress.busy->round; }));
+  EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.busy.reset(); }));
 }
 
 }  // namespace

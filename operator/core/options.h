@@ -44,6 +44,9 @@ struct DecideOptions {
   std::optional<absl::Duration> orphan_deadline;
   // Alert rules of a running job are evaluated at least this often.
   absl::Duration alert_interval = absl::Seconds(10);
+  // The number of jobs that may write checkpoints to one storage at a time before those with
+  // checkpoint.interval.mode Auto wait; 0: no limit.
+  int max_savers_per_storage = 0;
   // The names of the receivers that alert rules may name.
   std::vector<std::string> alert_receivers;
   // The currency of the prices of nodes, as in ISO 4217; empty: not known.

@@ -117,6 +117,14 @@ struct EvaluatedFailure {
   FailureAction action = FailureAction::kRestartWorker;
 };
 
+// What the job has to do with its storage, of which a limited number of jobs may make use at a
+// time.
+enum class SaveTurn {
+  kNone,
+  kWanted,  // a checkpoint is due and waits for a turn
+  kTaken,   // the job writes a checkpoint, or is about to
+};
+
 struct Plan {
   std::vector<DeletePod> deletes;
   std::vector<CreatePod> creates;
@@ -127,6 +135,7 @@ struct Plan {
   bool write_status = false;         // status differs from the view's, and is not held back
   bool writes_progress = false;      // the write uses the job's turn to write progress
   bool wants_progress_slot = false;  // progress is due and waits for a turn
+  SaveTurn save_turn = SaveTurn::kNone;
   std::vector<Order> orders;
   RoundMemory memory;
   std::optional<absl::Duration> requeue_after;

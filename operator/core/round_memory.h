@@ -138,6 +138,8 @@ struct SaveIntervalMemory {
   int64_t newest_step = -1;
   absl::Time saved_at = absl::InfinitePast();
   absl::Time ordered_at = absl::InfinitePast();
+  // The save that was ordered has the job's turn until it is known to have begun, or until then.
+  absl::Time turn_until = absl::InfinitePast();
 };
 
 // The growth beyond workers.count. Owned by grow.h.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "operator/core/active_time.h"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr double kFailuresPerNodeDay = 6.5 / 1000;
 constexpr absl::Duration kLeast = absl::Minutes(1);
+// A save begins after the step in which it was ordered.
+constexpr absl::Duration kTurnUnused = absl::Minutes(2);
 
 SaveCosts CostsOf(const Draft& draft) {
   SaveCosts costs;
@@ -39,6 +42,51 @@ void NoteNewest(Draft& draft) {
   memory.saved_at = draft.view.now - std::max(age, absl::ZeroDuration());
 }
 
+absl::Duration IntervalOf(const Draft& draft) {
+  const v1alpha1::CheckpointInterval& wanted = draft.spec().checkpoint().interval();
+  return SaveInterval(CostsOf(draft), ParseDurationOr(wanted.min(), kLeast),
+                      ParseDurationOr(wanted.max(), v1alpha1::kAutoIntervalMost));
+}
+
+void OrderIfDue(Draft& draft) {
+  const absl::Duration interval = IntervalOf(draft);
+  SaveIntervalMemory& saves = draft.memory().save_interval;
+  absl::Time last = std::max(saves.saved_at, saves.ordered_at);
+  if (last == absl::InfinitePast()) last = draft.memory().phase_since;
+  if (draft.view.now < last + interval) return draft.RequeueAt(last + interval);
+  if (!draft.view.may_save) {
+    draft.plan.save_turn = SaveTurn::kWanted;
+    return;
+  }
+  if (OrderSaves(draft) == 0) return;
+  saves.ordered_at = draft.view.now;
+  saves.turn_until = draft.view.now + kTurnUnused;
+  draft.status().mutable_checkpoint()->set_interval(
+      absl::FormatDuration(absl::Trunc(interval, absl::Seconds(1))));
+  draft.RequeueAt(draft.view.now + interval);
+}
+
+// A report of an earlier round is that of a writer that may be gone.
+bool IsWriting(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  const std::optional<v1alpha1::CheckpointReport>& begun = draft.view.checkpoint.begun;
+  return memory.phase == RoundPhase::kActive && begun &&
+         begun->version().attempt() == memory.id.round;
+}
+
+bool HasTurn(Draft& draft) {
+  SaveIntervalMemory& saves = draft.memory().save_interval;
+  const bool writing = IsWriting(draft);
+  const bool over =
+      draft.memory().phase != RoundPhase::kActive || draft.view.now >= saves.turn_until;
+  if (writing || over || saves.saved_at > saves.ordered_at) {
+    saves.turn_until = absl::InfinitePast();
+    return writing;
+  }
+  draft.RequeueAt(saves.turn_until);
+  return true;
+}
+
 }  // namespace
 
 absl::Duration MeanTimeBetweenFailures(const SaveCosts& costs) {
@@ -56,25 +104,14 @@ absl::Duration SaveInterval(const SaveCosts& costs, absl::Duration least, absl::
 }
 
 void SaveAtIntervals(Draft& draft) {
-  const v1alpha1::CheckpointInterval& wanted = draft.spec().checkpoint().interval();
-  RoundMemory& memory = draft.memory();
-  if (wanted.mode() != "Auto" || !draft.spec().has_trainer() ||
-      memory.phase != RoundPhase::kActive || memory.stop.since) {
-    return;
+  if (!draft.spec().has_checkpoint() || !draft.spec().has_trainer()) return;
+  if (draft.memory().phase == RoundPhase::kActive) {
+    NoteNewest(draft);
+    if (draft.spec().checkpoint().interval().mode() == "Auto" && !draft.memory().stop.since) {
+      OrderIfDue(draft);
+    }
   }
-  NoteNewest(draft);
-  const absl::Duration interval =
-      SaveInterval(CostsOf(draft), ParseDurationOr(wanted.min(), kLeast),
-                   ParseDurationOr(wanted.max(), v1alpha1::kAutoIntervalMost));
-  SaveIntervalMemory& saves = memory.save_interval;
-  absl::Time last = std::max(saves.saved_at, saves.ordered_at);
-  if (last == absl::InfinitePast()) last = memory.phase_since;
-  if (draft.view.now < last + interval) return draft.RequeueAt(last + interval);
-  if (OrderSaves(draft) == 0) return;
-  saves.ordered_at = draft.view.now;
-  draft.status().mutable_checkpoint()->set_interval(
-      absl::FormatDuration(absl::Trunc(interval, absl::Seconds(1))));
-  draft.RequeueAt(draft.view.now + interval);
+  if (HasTurn(draft)) draft.plan.save_turn = SaveTurn::kTaken;
 }
 
 }  // namespace muster::control

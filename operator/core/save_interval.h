@@ -28,8 +28,10 @@ absl::Duration MeanTimeBetweenFailures(const SaveCosts& costs);
 // the stall is not known, it is `least`: the first save measures it.
 absl::Duration SaveInterval(const SaveCosts& costs, absl::Duration least, absl::Duration most);
 
-// Policy: with checkpoint.interval.mode Auto, orders a checkpoint whenever SaveInterval() is over.
-// Should the operator be away, the trainer saves by itself when `max` is over.
+// Policy: with checkpoint.interval.mode Auto, orders a checkpoint whenever SaveInterval() is over
+// and the job has its turn (JobView::may_save). Should the operator be away, or the turn not come,
+// the trainer saves by itself when `max` is over. Whatever the mode, Plan::save_turn says whether
+// the job writes.
 void SaveAtIntervals(Draft& draft);
 
 }  // namespace muster::control

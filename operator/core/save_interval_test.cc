@@ -142,6 +142,67 @@ TEST(SaveIntervalTest, ANewLeaderCountsFromTheCheckpointInTheStatus) {
   EXPECT_EQ(OrdersAfter(world, absl::Seconds(3)), "Save:0 Save:1");
 }
 
+void Begin(TestWorld& world, int64_t attempt) {
+  v1alpha1::CheckpointReport begun;
+  begun.set_phase(v1alpha1::CheckpointReport::STARTED);
+  begun.mutable_version()->set_step(10);
+  begun.mutable_version()->set_attempt(attempt);
+  world.view.checkpoint.begun = begun;
+}
+
+TEST(SaveIntervalTest, ASaveThatIsDueWaitsForTheJobsTurnAtItsStorage) {
+  TestWorld world = AutoWorld();
+  world.view.may_save = false;
+  world.Advance(absl::Seconds(59));
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kNone);
+  world.Advance(absl::Seconds(1));
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.save_turn, SaveTurn::kWanted);
+  EXPECT_THAT(OrderTexts(plan), IsEmpty());
+  world.view.may_save = true;
+  plan = world.Decide();
+  EXPECT_EQ(OrderTexts(plan), "Save:0 Save:1");
+  EXPECT_EQ(plan.save_turn, SaveTurn::kTaken);
+  world.view.may_save = false;
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kTaken) << "the save has not begun yet";
+}
+
+TEST(SaveIntervalTest, TheTurnEndsWithTheSaveOrIfNoneBegins) {
+  TestWorld world = AutoWorld();
+  OrdersAfter(world, kMinute);
+  Begin(world, world.memory.id.round);
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kTaken);
+  world.Advance(absl::Seconds(1));
+  world.view.checkpoint.begun.reset();
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kNone);
+
+  OrdersAfter(world, kMinute);
+  Write(world, 20, 0.01);
+  world.Advance(absl::Seconds(1));
+  world.view.status = world.Decide().status;
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kNone) << "written between two decisions";
+
+  world = AutoWorld();
+  OrdersAfter(world, kMinute);
+  world.view.may_save = false;
+  world.Advance(absl::Seconds(119));
+  EXPECT_NE(world.Decide().save_turn, SaveTurn::kWanted);
+  world.Advance(absl::Seconds(1));
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kWanted) << "the order was lost";
+}
+
+TEST(SaveIntervalTest, AJobThatSavesByItselfCountsWhileItWrites) {
+  v1alpha1::CheckpointInterval interval;
+  interval.set_mode("Steps");
+  interval.set_steps(10);
+  TestWorld world = WorldOf(interval);
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kNone);
+  Begin(world, world.memory.id.round);
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kTaken);
+  Begin(world, world.memory.id.round - 1);
+  EXPECT_EQ(world.Decide().save_turn, SaveTurn::kNone) << "the writer's round is over";
+}
+
 TEST(SaveIntervalTest, OnlyModeAutoIsTheOperatorsBusiness) {
   v1alpha1::CheckpointInterval interval;
   interval.set_mode("Steps");

@@ -35,7 +35,7 @@ bool SomebodyLeaves(const Draft& draft) {
 
 void FindStraggler(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  const std::optional<StragglerView>& slowest = draft.view.progress.slowest;
+  const std::optional<BusyView>& slowest = draft.view.progress.busy;
   if (!slowest || memory.phase != RoundPhase::kActive || slowest->round != memory.id.round) return;
   if (slowest->steps < kStepsNeeded || slowest->share < kShareOfSteps ||
       slowest->factor < kTimesTheMean) {

@@ -28,7 +28,7 @@ TestWorld World() {
 
 void IsSlow(TestWorld& world, int rank, double share = 0.95, double factor = 1.5) {
   world.view.status.mutable_workers()->set_spares(1);
-  world.view.progress.slowest = StragglerView{
+  world.view.progress.busy = BusyView{
       .round = world.memory.id.round, .rank = rank, .steps = 100, .share = share, .factor = factor};
 }
 
@@ -42,7 +42,7 @@ TEST(StragglerTest, AWorkerThatTheOthersWaitForSavesAndLeavesItsNodeForGood) {
       plan.events[0].message,
       HasSubstr("worker 2 leaves node node (rank 2 was the busiest in 95% of 100 steps, and "
                 "the busiest rank took 1.50 times the mean, it goes to another node)"));
-  world.view.progress.slowest.reset();
+  world.view.progress.busy.reset();
   Write(world, 12);
   world.Decide();
   world.Advance(absl::Seconds(1));
@@ -70,8 +70,8 @@ TEST(StragglerTest, NobodyLeavesWithoutEvidenceOrWithoutASpare) {
   EXPECT_TRUE(leaves([](TestWorld&) {}));
   EXPECT_FALSE(leaves([](TestWorld& world) { IsSlow(world, 2, 0.8); })) << "it is not always it";
   EXPECT_FALSE(leaves([](TestWorld& world) { IsSlow(world, 2, 0.95, 1.1); })) << "they wait little";
-  EXPECT_FALSE(leaves([](TestWorld& world) { world.view.progress.slowest->steps = 10; }));
-  EXPECT_FALSE(leaves([](TestWorld& world) { --world.view.progress.slowest->round; }));
+  EXPECT_FALSE(leaves([](TestWorld& world) { world.view.progress.busy->steps = 10; }));
+  EXPECT_FALSE(leaves([](TestWorld& world) { --world.view.progress.busy->round; }));
   EXPECT_FALSE(
       leaves([](TestWorld& world) { world.view.status.mutable_workers()->set_spares(0); }));
   EXPECT_FALSE(leaves([](TestWorld& world) {

@@ -212,8 +212,8 @@ struct AgentView {
   std::vector<StallReport> stalls;
 };
 
-// The rank that was the busiest in most of the steps of five minutes that are over.
-struct StragglerView {
+// How busy the ranks were in the steps of five minutes that are over, and which was the busiest.
+struct BusyView {
   int64_t round = 0;
   int rank = 0;
   int64_t steps = 0;  // that were counted
@@ -231,12 +231,13 @@ struct ProgressView {
   // All steps reported since this process began to listen, and the sum of their times.
   int64_t steps_seen = 0;
   StepTimes times;
-  std::optional<StragglerView> slowest;
+  std::optional<BusyView> busy;
 };
 
 struct CheckpointView {
   std::optional<v1alpha1::CheckpointReport> written;  // newest WRITTEN
   std::optional<v1alpha1::CheckpointReport> failed;   // newest FAILED, if later than `written`
+  std::optional<v1alpha1::CheckpointReport> begun;    // newest STARTED, if neither has followed
 };
 
 // An order of the job's queue: run at most this many workers; 0: all stop.
@@ -281,6 +282,8 @@ struct JobView {
   absl::Time progress_slot = absl::InfinitePast();
   TrainingHistory history;  // empty for a job without alert rules
   CheckpointView checkpoint;
+  // False: too many other jobs may be writing to the job's storage; ask for a turn (SaveTurn).
+  bool may_save = true;
   PlacementView placement;
   // The reason why the API server does not store what the status must hold; empty if it does.
   std::string status_fault;

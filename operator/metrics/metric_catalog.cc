@@ -133,6 +133,11 @@ void AddControl(Catalog& all) {
                                 MetricType::Counter,
                                 {"kind"},
                                 "Status writes of jobs: decision, or progress alone."});
+  set(MetricId::kSavesWaiting,
+      {"muster_saves_waiting",
+       MetricType::Gauge,
+       {},
+       "Jobs whose checkpoint is due and waits, for others write to their storage."});
   set(MetricId::kAlertNotifications,
       {"muster_alert_notifications_total",
        MetricType::Counter,

@@ -40,6 +40,7 @@ enum class MetricId {
   kRecoveryDuration,
   kFailures,
   kStatusWrites,
+  kSavesWaiting,
   kAlertNotifications,
   kPodsBound,
   kGangsUndone,

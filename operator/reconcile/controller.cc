@@ -26,6 +26,8 @@ namespace {
 constexpr absl::Duration kOwnWritesRetry = absl::Milliseconds(500);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 // Interval of checking whether the lease was renewed after a rival's term was seen.
+// A job that waits to write asks again after this time, for the turns of others end unseen.
+constexpr absl::Duration kTurnRetry = absl::Seconds(1);
 constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
 // Delay of the next try to store the status, when nothing else brings the job back.
 constexpr absl::Duration kFaultRetry = absl::Seconds(20);
@@ -41,7 +43,8 @@ kube::ObjectKey ParseKey(const std::string& key) {
 
 }  // namespace
 
-Controller::Controller(Deps deps, DecideOptions options) : deps_(deps), options_(options) {}
+Controller::Controller(Deps deps, DecideOptions options)
+    : deps_(deps), options_(options), save_turns_(options.max_savers_per_storage) {}
 
 void Controller::Lead(Leadership leadership) {
   MutexLock lock(mu_);
@@ -73,6 +76,7 @@ void Controller::Forget(const std::string& key) {
   deps_.registry.Unregister(gone.uid);
   deps_.progress.Forget(gone.uid);
   deps_.events.Forget(gone.uid);
+  save_turns_.Forget(gone.uid);
   if (gone.alerted) {
     const kube::ObjectKey job = ParseKey(key);
     deps_.notifier->Set({job.name_space, job.name, gone.uid}, {});
@@ -160,7 +164,7 @@ void Controller::ShowProgress(const State& state, JobView& view) const {
 
 JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   if (!state.validated || state.validated_generation != job.generation) {
-    state.validated = ValidateSpec(job.spec);
+    state.validated = ValidateSpec(job.spec, job.ns);
     state.validated_generation = job.generation;
   }
   JobView view = MakeJobView(job, *state.validated);
@@ -185,6 +189,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   view.leader_term = state.term;
   view.leading_since = leading_since();
   view.progress_slot = state.progress_slot;
+  view.may_save = options_.max_savers_per_storage == 0 || state.may_save;
   if (state.refused_generation != job.generation) state.refusal.clear();
   if (!state.refusal.empty()) view.spec_errors.push_back(state.refusal);
   view.status_fault = state.status_fault;
@@ -285,6 +290,9 @@ ReconcileResult Controller::NextLook(State& state, absl::Time now, const Plan& p
   } else if (plan.writes_progress) {
     state.progress_slot = absl::InfiniteFuture();
   }
+  const bool turn = save_turns_.Update(state.uid, state.validated->storage, plan.save_turn, now);
+  state.may_save = turn && plan.save_turn == SaveTurn::kWanted;
+  if (plan.save_turn == SaveTurn::kWanted) not_after(turn ? kAtOnce : kTurnRetry);
   if (!state.status_fault.empty()) not_after(std::max(state.fault_until - now, kAtOnce));
   return result;
 }

@@ -27,6 +27,7 @@
 #include "operator/reconcile/executor.h"
 #include "operator/reconcile/progress_budget.h"
 #include "operator/reconcile/reconcile_log.h"
+#include "operator/reconcile/save_turns.h"
 #include "operator/reconcile/view_builder.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
@@ -86,6 +87,8 @@ class Controller {
   absl::StatusOr<ReconcileResult> RunOnce(const std::string& key);
 
   std::vector<JobDebug> Debug() const;
+  // Returns the number of jobs that wait because others write to their storage.
+  int SavesWaiting() const { return save_turns_.Waiting(); }
 
  private:
   struct State {
@@ -108,8 +111,9 @@ class Controller {
     std::string status_fault;
     absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
-    bool alerted = false;  // the notifier knows of alerts that fire
-    bool settled = false;  // the job has ended, and its memory was released
+    bool may_save = false;  // a turn of SaveTurns was given and is not used yet
+    bool alerted = false;   // the notifier knows of alerts that fire
+    bool settled = false;   // the job has ended, and its memory was released
     JobDebug debug;
   };
 
@@ -141,6 +145,7 @@ class Controller {
   const Deps deps_;
   const DecideOptions options_;
   ProgressBudget progress_budget_;
+  SaveTurns save_turns_;
   std::atomic<int64_t> reconciles_{0};
 
   mutable Mutex mu_;

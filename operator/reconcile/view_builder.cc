@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "operator/api/checkpoint_storage.h"
 #include "operator/api/defaults.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/validation.h"
@@ -85,14 +86,14 @@ AgentView ToAgentView(const AgentState& state) {
   return view;
 }
 
-std::optional<StragglerView> ToStragglerView(const std::optional<SlowestRank>& slowest) {
+std::optional<BusyView> ToBusyView(const std::optional<SlowestRank>& slowest) {
   if (!slowest) return std::nullopt;
-  return StragglerView{.round = slowest->round,
-                       .rank = slowest->rank,
-                       .steps = slowest->steps,
-                       .share = slowest->share,
-                       .factor = slowest->factor,
-                       .busy = slowest->busy};
+  return BusyView{.round = slowest->round,
+                  .rank = slowest->rank,
+                  .steps = slowest->steps,
+                  .share = slowest->share,
+                  .factor = slowest->factor,
+                  .busy = slowest->busy};
 }
 
 ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
@@ -104,14 +105,14 @@ ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
           .times = {.phases = snapshot.times,
                     .mean_busy = snapshot.mean_busy_seconds,
                     .longest_busy = snapshot.longest_busy_seconds},
-          .slowest = ToStragglerView(snapshot.slowest)};
+          .busy = ToBusyView(snapshot.slowest)};
 }
 
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {
-  return {snapshot.last_written, snapshot.last_failed};
+  return {snapshot.last_written, snapshot.last_failed, snapshot.save_begun};
 }
 
-ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec) {
+ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec, const std::string& ns) {
   auto defaulted = std::make_shared<v1alpha1::TrainingJobSpec>(spec);
   Default(*defaulted);
   ValidatedSpec validated;
@@ -119,6 +120,7 @@ ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec) {
     validated.errors.push_back(absl::StrCat(error.path, ": ", error.message));
   }
   validated.probed = HasProbe(*defaulted);
+  validated.storage = CheckpointStorage(*defaulted, ns);
   validated.spec = std::move(defaulted);
   return validated;
 }

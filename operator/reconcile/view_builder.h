@@ -22,8 +22,9 @@ struct ValidatedSpec {
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // never null
   std::vector<std::string> errors;
   bool probed = false;  // as in JobView
+  std::string storage;  // of its checkpoints
 };
-ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec);
+ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec, const std::string& ns);
 
 // Fills in identity, `validated` (of the same generation), and the status; the rest is the
 // caller's.

@@ -20,7 +20,7 @@ TEST(ViewBuilderTest, OnlyProbesOfTheWorkerThatEndItCount) {
   for (const auto& [raw, probed] : kTemplates) {
     v1alpha1::TrainingJobSpec spec;
     spec.mutable_template_()->set_raw(raw);
-    EXPECT_EQ(ValidateSpec(spec).probed, probed) << raw;
+    EXPECT_EQ(ValidateSpec(spec, "team").probed, probed) << raw;
   }
 }
 

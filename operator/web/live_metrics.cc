@@ -70,6 +70,7 @@ void AddControl(const WebDeps& deps, Families& out) {
     }
   }
   out.push_back(expiration.Take());
+  AddOne(MetricId::kSavesWaiting, deps.controller.SavesWaiting(), out);
   AddOne(MetricId::kPodsBound, static_cast<double>(deps.scheduler.binds()), out);
   AddOne(MetricId::kGangsUndone, static_cast<double>(deps.scheduler.undone()), out);
   AddOne(MetricId::kTopologyFindings, static_cast<double>(deps.scheduler.TopologyFindings().size()),

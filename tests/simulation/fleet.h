@@ -169,6 +169,8 @@ class Fleet {
   // Ends all cuts, and the loss of storage.
   void Mend();
   int64_t saves_done() const { return saves_done_; }
+  // The number of checkpoints that are being written.
+  size_t saves_underway() const { return saving_.size(); }
   // `hook` runs before and after the operator process at that number sends an order to an agent:
   // "Prepare", "Go", "Stop" or "Save". It may kill the process, which then sends nothing more.
   using OrderHook = std::function<void(int host, const std::string& order, bool before)>;

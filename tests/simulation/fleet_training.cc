@@ -165,12 +165,14 @@ void Fleet::Save(const Round& members, const v1alpha1::Version& version) {
   SimSave& save = saving_[pod];
   save.job_uid = first.job_uid;
   save.ready_at = now() + save_time_;
-  save.report.set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  save.report.set_phase(v1alpha1::CheckpointReport::STARTED);
   *save.report.mutable_version() = version;
   save.report.set_directory(absl::StrCat("step-", version.step(), ".", version.attempt()));
   save.report.set_history(first.agent->go->resume().history());
   save.report.set_seconds(absl::ToDoubleSeconds(save_time_));
   save.report.set_bytes(1 << 20);
+  members.front()->saved.push_back(save.report);
+  save.report.set_phase(v1alpha1::CheckpointReport::WRITTEN);
   EndSaves();
 }
 

@@ -84,6 +84,7 @@ void ReplicaWorld::StartHost(Host& host) {
   options.resync = options_.resync;
   options.prices = &options_.prices;
   options.decide.currency = options_.prices.currency;
+  options.decide.max_savers_per_storage = options_.max_savers_per_storage;
   if (options_.election) {
     options.election.emplace();
     options.election->lease = {"muster-system", "muster-operator"};

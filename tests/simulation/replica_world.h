@@ -55,6 +55,7 @@ class ReplicaWorld final : public Coordinators {
     bool election = true;
     absl::Duration resync = absl::Minutes(10);
     PriceTable prices;
+    int max_savers_per_storage = 0;
   };
   // A place that runs one operator process at a time.
   struct Host {

@@ -1,0 +1,50 @@
+#ifndef MUSTER_OPERATOR_RECONCILE_SAVE_TURNS_H_
+#define MUSTER_OPERATOR_RECONCILE_SAVE_TURNS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "operator/core/plan.h"
+
+namespace muster::control {
+
+// Limits the jobs that write checkpoints to one storage at a time: those that would share its
+// bandwidth, and keep each other's checkpoints from becoming durable, write one after the other. A
+// job that writes without a turn, at an interval in steps or in time or at its end, counts as well.
+// Jobs get turns in the order in which they asked. Times are Monotonic. Thread-safe.
+class SaveTurns {
+ public:
+  // A job that is not heard of for so long does not wait any more, or does not write any more.
+  static constexpr absl::Duration kPlaceKept = absl::Minutes(1);
+  static constexpr absl::Duration kTurnKept = absl::Hours(1);
+
+  // `most` jobs may write to a storage at a time; 0: any number.
+  explicit SaveTurns(int most) : most_(most) {}
+
+  // Says what the job does now. Returns whether it may begin to write, which is its turn: it counts
+  // as one that writes until it says that it does not.
+  bool Update(const std::string& job_uid, const std::string& storage, SaveTurn turn,
+              absl::Time now);
+  void Forget(const std::string& job_uid);
+
+  // Returns the number of jobs that wait.
+  int Waiting() const;
+
+ private:
+  struct Job {
+    std::string uid;
+    std::string storage;
+    bool has_turn = false;
+    absl::Time heard;
+  };
+
+  const int most_;
+  mutable Mutex mu_;
+  std::vector<Job> jobs_ MUSTER_GUARDED_BY(mu_);  // in the order in which they came
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RECONCILE_SAVE_TURNS_H_

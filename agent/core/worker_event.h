@@ -55,6 +55,9 @@ struct PortReserved {
 // The agent serves replicas of others' copies there now, or those that it keeps have changed.
 struct ReplicasChanged {
   v1alpha1::ReplicasKept kept;
+  // The workers among them whose replicas are in memory, where ranks can read them. Of the others
+  // there are copies on the disk alone.
+  std::vector<int> in_memory;
 };
 // The answer to FetchReplicas: what could be fetched lies among the copies of the ranks.
 struct ReplicasFetched {};

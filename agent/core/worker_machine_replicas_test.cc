@@ -175,10 +175,11 @@ TEST(WorkerMachineReplicasTest, EachRankIsToldWhereTheReplicasOfItsCounterpartAr
   world.Run(1, 1);
   EXPECT_THAT(ReplicaFolders(world, 0), IsEmpty()) << "nothing is kept yet";
   v1alpha1::ReplicasKept kept;
-  kept.add_workers(4);
-  world.Do(ReplicasChanged{kept});
+  for (const int worker : {1, 4}) kept.add_workers(worker);
+  world.Do(ReplicasChanged{kept, {4}});
   world.Prepare(1, 2);
-  EXPECT_THAT(ReplicaFolders(world, 0), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-0"));
+  EXPECT_THAT(ReplicaFolders(world, 0), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-0"))
+      << "of worker 1 there are copies on the disk alone";
   EXPECT_THAT(ReplicaFolders(world, 1), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-1"));
 }
 
@@ -211,7 +212,7 @@ TEST(WorkerMachineReplicasTest, EveryOperatorIsToldWhatIsKept) {
   kept.set_endpoint("unix:/own.sock");
   kept.add_workers(4);
   world.TakeSaid();
-  world.Do(ReplicasChanged{kept});
+  world.Do(ReplicasChanged{kept, {4}});
   std::vector<v1alpha1::AgentMessage> said = world.TakeSaid();
   ASSERT_THAT(said, SizeIs(1));
   EXPECT_EQ(said[0].replicas().endpoint(), "unix:/own.sock");

@@ -197,6 +197,7 @@ std::vector<Event> ReplicaExchange::Take() {
   if (changed && known && !endpoint_.empty()) {
     ReplicasChanged event;
     event.kept.set_endpoint(endpoint_);
+    event.in_memory = store_.Workers();
     for (const int worker : Workers()) event.kept.add_workers(worker);
     events.push_back(std::move(event));
   }

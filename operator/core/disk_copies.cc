@@ -1,7 +1,6 @@
 #include "operator/core/disk_copies.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "operator/core/plan.h"
 #include "operator/core/progress.h"

@@ -125,6 +125,9 @@ struct ServeReplicas {
 struct KeepOnDisk {
   int64_t from_step = 0;
 };
+// Removes the job's copies from the disk, at the end: the job has ended, and nobody goes on from
+// them.
+struct RemoveFromDisk {};
 // Streams the ranks' copies to that peer from now on; nullopt: to nobody. Answered by
 // ReplicaReported for each rank, again when a copy is whole there.
 struct ReplicateTo {
@@ -150,7 +153,7 @@ struct ExitAgent {
 
 using Action =
     std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort, ServeReplicas,
-                 KeepOnDisk, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
+                 KeepOnDisk, RemoveFromDisk, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
 
 }  // namespace muster::agent
 

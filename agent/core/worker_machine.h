@@ -206,6 +206,7 @@ class WorkerMachine {
 
   // State of the stop.
   StopCause stop_cause_ = StopCause::kOrder;
+  bool job_has_ended_ = false;  // with success, as far as this worker is concerned
   absl::Time stop_deadline_;
   bool waits_for_save_ = false;
   bool ending_ranks_ = false;

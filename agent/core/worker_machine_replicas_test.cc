@@ -1,3 +1,4 @@
+#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,11 +72,15 @@ TEST(WorkerMachineReplicasTest, AJobWithoutReplicasServesAndFetchesNone) {
   EXPECT_TRUE(WasPrepared(world, 0));
 }
 
-TEST(WorkerMachineReplicasTest, CopiesOnDiskAreServedAndLookedForWithoutReplicas) {
-  World world;
+v1alpha1::TrainingJobSpec SpecWithDisk() {
   v1alpha1::TrainingJobSpec spec = SpecWith(0);
   spec.mutable_checkpoint()->mutable_memory()->mutable_disk()->set_path("/disk");
-  world.welcome_spec = std::move(spec);
+  return spec;
+}
+
+TEST(WorkerMachineReplicasTest, CopiesOnDiskAreServedAndLookedForWithoutReplicas) {
+  World world;
+  world.welcome_spec = SpecWithDisk();
   world.Welcome(1);
   world.Prepare(1, 1);
   EXPECT_THAT(world.replica_rooms(), Each(0));
@@ -97,6 +102,39 @@ TEST(WorkerMachineReplicasTest, CopiesAreKeptOnDiskAsTheNewestRoundSays) {
     world.Say(message);
   }
   EXPECT_THAT(world.kept_on_disk(), ElementsAre(20));
+}
+
+// Returns true if a worker, whose ranks may have come to their end, removes copies when `end` ends
+// it.
+bool RemovesCopies(v1alpha1::TrainingJobSpec spec, bool finished, void (*end)(World& world)) {
+  World world;
+  world.welcome_spec = std::move(spec);
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  for (int rank : {0, 1}) world.Hello(rank);
+  world.Do(ReplicasFetched{});
+  for (int rank : {0, 1}) world.Ready(rank, Round(1, 1));
+  world.Go(1, 1);
+  for (int rank : {0, 1}) world.Joined(rank, Round(1, 1));
+  for (int rank : {0, 1}) {
+    if (finished) world.Finished(rank);
+  }
+  end(world);
+  for (int rank : {0, 1}) world.End(rank, 0);
+  world.Do(Tick{});
+  EXPECT_TRUE(world.exited());
+  return world.removed_from_disk();
+}
+
+TEST(WorkerMachineReplicasTest, CopiesOnDiskAreRemovedOnceTheJobHasSucceeded) {
+  const auto stop = [](World& world) { world.Stop(1, 1, false); };
+  const auto suspend = [](World& world) { world.Stop(1, 1, true); };
+  const auto terminate = [](World& world) { world.Do(Terminate{SIGTERM}); };
+  EXPECT_TRUE(RemovesCopies(SpecWithDisk(), true, stop));
+  EXPECT_FALSE(RemovesCopies(SpecWith(0), true, stop));
+  EXPECT_FALSE(RemovesCopies(SpecWithDisk(), false, stop)) << "the job may be repeated";
+  EXPECT_FALSE(RemovesCopies(SpecWithDisk(), true, suspend)) << "other workers had not finished";
+  EXPECT_FALSE(RemovesCopies(SpecWithDisk(), true, terminate)) << "nobody said why";
 }
 
 TEST(WorkerMachineReplicasTest, ASpareFetchesTheCopiesOfTheWorkerWhosePlaceItTakes) {

@@ -81,6 +81,10 @@ void ReplicaExchange::KeepOnDisk(int64_t from_step) {
   if (disk_ != nullptr) disk_->KeepFrom(from_step);
 }
 
+void ReplicaExchange::RemoveFromDiskAtEnd() {
+  if (disk_ != nullptr) disk_->RemoveAtEnd();
+}
+
 std::vector<ReplicaStore::Replica> ReplicaExchange::CopiesOf(int index) const {
   std::vector<ReplicaStore::Replica> copies = store_.Of(index);
   if (disk_ == nullptr) return copies;

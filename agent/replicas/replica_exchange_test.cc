@@ -198,6 +198,16 @@ TEST_F(DiskExchangeTest, NewerCopiesOfOthersTakeThePlaceOfThoseOnTheDisk) {
   EXPECT_THAT(Names(successor.Rank()), ElementsAre("step-000000020", "step-000000030"));
 }
 
+TEST_F(DiskExchangeTest, AJobThatHasEndedLeavesNothingThere) {
+  {
+    Agent last(2, 1);
+    ASSERT_TRUE(last.exchange->Serve(0, disk_).ok());
+    AwaitCopiesOf(last, {1});
+    last.exchange->RemoveFromDiskAtEnd();
+  }
+  EXPECT_THAT(Names(disk_), IsEmpty());
+}
+
 // With a short checkpoint.memory.disk.every the next order comes before the copy of the last.
 TEST_F(DiskExchangeTest, OrdersThatComeFasterThanCopiesDoNotPutThemOff) {
   Agent owner(3, 1);

@@ -55,6 +55,9 @@ struct PortReserved {
 // The agent serves replicas of others' copies there now, or those that it keeps have changed.
 struct ReplicasChanged {
   v1alpha1::ReplicasKept kept;
+  // The workers among them whose replicas are in memory, where ranks can read them. Of the others
+  // there are copies on the disk alone.
+  std::vector<int> in_memory;
 };
 // The answer to FetchReplicas: what could be fetched lies among the copies of the ranks.
 struct ReplicasFetched {};
@@ -122,6 +125,9 @@ struct ServeReplicas {
 struct KeepOnDisk {
   int64_t from_step = 0;
 };
+// Removes the job's copies from the disk, at the end: the job has ended, and nobody goes on from
+// them.
+struct RemoveFromDisk {};
 // Streams the ranks' copies to that peer from now on; nullopt: to nobody. Answered by
 // ReplicaReported for each rank, again when a copy is whole there.
 struct ReplicateTo {
@@ -147,7 +153,7 @@ struct ExitAgent {
 
 using Action =
     std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort, ServeReplicas,
-                 KeepOnDisk, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
+                 KeepOnDisk, RemoveFromDisk, ReplicateTo, FetchReplicas, Redial, ExitAgent>;
 
 }  // namespace muster::agent
 

@@ -194,8 +194,9 @@ class WorkerMachine {
   std::optional<v1alpha1::WorkerReady> ready_;
   std::optional<v1alpha1::WorkerJoined> joined_;
   std::optional<v1alpha1::WorkerFinished> finished_;
-  // The replicas of others' copies here; absent before they are served.
+  // The replicas of others' copies here, and the copies on the disk; absent before they are served.
   std::optional<v1alpha1::ReplicasKept> kept_;
+  std::vector<int> replicas_in_memory_;  // the workers whose replicas are in memory
   // Ranks are not asked for their positions while their copies are being fetched.
   bool fetching_ = false;
   int failure_code_ = 0;  // of the last failed rank; 0 once a later round runs
@@ -205,6 +206,7 @@ class WorkerMachine {
 
   // State of the stop.
   StopCause stop_cause_ = StopCause::kOrder;
+  bool job_has_ended_ = false;  // with success, as far as this worker is concerned
   absl::Time stop_deadline_;
   bool waits_for_save_ = false;
   bool ending_ranks_ = false;

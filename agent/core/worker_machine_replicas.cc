@@ -39,8 +39,8 @@ void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
 }
 
 void WorkerMachine::AddReplicaFolders(int local_rank, v1alpha1::TrainerPrepare& prepare) const {
-  if (!keeps_copies() || !kept_) return;
-  for (const int index : kept_->workers()) {
+  if (!keeps_copies()) return;
+  for (const int index : replicas_in_memory_) {
     prepare.add_replica_directories(
         CopiesOfRank(ReplicasOfWorker(config_.copies_directory, index), local_rank));
   }
@@ -48,6 +48,7 @@ void WorkerMachine::AddReplicaFolders(int local_rank, v1alpha1::TrainerPrepare& 
 
 void WorkerMachine::On(const ReplicasChanged& event) {
   kept_ = event.kept;
+  replicas_in_memory_ = event.in_memory;
   ReportIfAttached(*kept_);
 }
 

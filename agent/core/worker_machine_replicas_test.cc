@@ -1,3 +1,4 @@
+#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,11 +72,15 @@ TEST(WorkerMachineReplicasTest, AJobWithoutReplicasServesAndFetchesNone) {
   EXPECT_TRUE(WasPrepared(world, 0));
 }
 
-TEST(WorkerMachineReplicasTest, CopiesOnDiskAreServedAndLookedForWithoutReplicas) {
-  World world;
+v1alpha1::TrainingJobSpec SpecWithDisk() {
   v1alpha1::TrainingJobSpec spec = SpecWith(0);
   spec.mutable_checkpoint()->mutable_memory()->mutable_disk()->set_path("/disk");
-  world.welcome_spec = std::move(spec);
+  return spec;
+}
+
+TEST(WorkerMachineReplicasTest, CopiesOnDiskAreServedAndLookedForWithoutReplicas) {
+  World world;
+  world.welcome_spec = SpecWithDisk();
   world.Welcome(1);
   world.Prepare(1, 1);
   EXPECT_THAT(world.replica_rooms(), Each(0));
@@ -97,6 +102,39 @@ TEST(WorkerMachineReplicasTest, CopiesAreKeptOnDiskAsTheNewestRoundSays) {
     world.Say(message);
   }
   EXPECT_THAT(world.kept_on_disk(), ElementsAre(20));
+}
+
+// Returns true if a worker, whose ranks may have come to their end, removes copies when `end` ends
+// it.
+bool RemovesCopies(v1alpha1::TrainingJobSpec spec, bool finished, void (*end)(World& world)) {
+  World world;
+  world.welcome_spec = std::move(spec);
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  for (int rank : {0, 1}) world.Hello(rank);
+  world.Do(ReplicasFetched{});
+  for (int rank : {0, 1}) world.Ready(rank, Round(1, 1));
+  world.Go(1, 1);
+  for (int rank : {0, 1}) world.Joined(rank, Round(1, 1));
+  for (int rank : {0, 1}) {
+    if (finished) world.Finished(rank);
+  }
+  end(world);
+  for (int rank : {0, 1}) world.End(rank, 0);
+  world.Do(Tick{});
+  EXPECT_TRUE(world.exited());
+  return world.removed_from_disk();
+}
+
+TEST(WorkerMachineReplicasTest, CopiesOnDiskAreRemovedOnceTheJobHasSucceeded) {
+  const auto stop = [](World& world) { world.Stop(1, 1, false); };
+  const auto suspend = [](World& world) { world.Stop(1, 1, true); };
+  const auto terminate = [](World& world) { world.Do(Terminate{SIGTERM}); };
+  EXPECT_TRUE(RemovesCopies(SpecWithDisk(), true, stop));
+  EXPECT_FALSE(RemovesCopies(SpecWith(0), true, stop));
+  EXPECT_FALSE(RemovesCopies(SpecWithDisk(), false, stop)) << "the job may be repeated";
+  EXPECT_FALSE(RemovesCopies(SpecWithDisk(), true, suspend)) << "other workers had not finished";
+  EXPECT_FALSE(RemovesCopies(SpecWithDisk(), true, terminate)) << "nobody said why";
 }
 
 TEST(WorkerMachineReplicasTest, ASpareFetchesTheCopiesOfTheWorkerWhosePlaceItTakes) {
@@ -175,10 +213,11 @@ TEST(WorkerMachineReplicasTest, EachRankIsToldWhereTheReplicasOfItsCounterpartAr
   world.Run(1, 1);
   EXPECT_THAT(ReplicaFolders(world, 0), IsEmpty()) << "nothing is kept yet";
   v1alpha1::ReplicasKept kept;
-  kept.add_workers(4);
-  world.Do(ReplicasChanged{kept});
+  for (const int worker : {1, 4}) kept.add_workers(worker);
+  world.Do(ReplicasChanged{kept, {4}});
   world.Prepare(1, 2);
-  EXPECT_THAT(ReplicaFolders(world, 0), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-0"));
+  EXPECT_THAT(ReplicaFolders(world, 0), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-0"))
+      << "of worker 1 there are copies on the disk alone";
   EXPECT_THAT(ReplicaFolders(world, 1), ElementsAre("/dev/shm/muster-copies-1/replicas-4/rank-1"));
 }
 
@@ -211,7 +250,7 @@ TEST(WorkerMachineReplicasTest, EveryOperatorIsToldWhatIsKept) {
   kept.set_endpoint("unix:/own.sock");
   kept.add_workers(4);
   world.TakeSaid();
-  world.Do(ReplicasChanged{kept});
+  world.Do(ReplicasChanged{kept, {4}});
   std::vector<v1alpha1::AgentMessage> said = world.TakeSaid();
   ASSERT_THAT(said, SizeIs(1));
   EXPECT_EQ(said[0].replicas().endpoint(), "unix:/own.sock");

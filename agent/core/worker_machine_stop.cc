@@ -6,6 +6,7 @@
 
 #include "agent/core/worker_machine.h"
 #include "base/exit_codes.h"
+#include "proto/muster/v1alpha1/memory_copies.h"
 
 namespace muster::agent {
 
@@ -41,6 +42,8 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   const bool was_finished = phase_ == Phase::kFinished;
   phase_ = Phase::kStopping;
   stop_cause_ = cause;
+  // One that has done its work is stopped for another reason only with the order to save.
+  job_has_ended_ = cause == StopCause::kOrder && was_finished && HasSucceeded() && !save;
   exit_code_ = exit_code;
   exit_reason_ = reason;
   for (RankSlot& slot : slots_) slot.wanted = false;
@@ -135,6 +138,7 @@ void WorkerMachine::AdvanceStop() {
     FinishWorker(clean, exit_code_, exit_reason_);
   }
   phase_ = Phase::kEnded;
+  if (job_has_ended_ && WantsCopiesOnDisk(round_spec_)) Do(RemoveFromDisk{});
   Do(ExitAgent{exit_code_, exit_reason_});
 }
 

@@ -179,6 +179,7 @@ class World {
   const std::vector<int64_t>& replica_rooms() const { return replica_rooms_; }
   const std::vector<std::string>& disks() const { return disks_; }
   const std::vector<int64_t>& kept_on_disk() const { return kept_on_disk_; }
+  bool removed_from_disk() const { return removed_from_disk_; }
   const std::vector<std::optional<v1alpha1::ReplicaPeer>>& replicated_to() const {
     return replicated_to_;
   }
@@ -241,6 +242,7 @@ class World {
   }
   void Apply(ReplicateTo& a) { replicated_to_.push_back(a.peer); }
   void Apply(KeepOnDisk& a) { kept_on_disk_.push_back(a.from_step); }
+  void Apply(RemoveFromDisk&) { removed_from_disk_ = true; }
   void Apply(FetchReplicas& a) { fetches_.push_back(a); }
   void Apply(Redial& a) { redials_.push_back(a.address); }
   void Apply(ExitAgent& a) {
@@ -267,6 +269,7 @@ class World {
   std::vector<int64_t> replica_rooms_;
   std::vector<std::string> disks_;
   std::vector<int64_t> kept_on_disk_;
+  bool removed_from_disk_ = false;
   std::vector<std::optional<v1alpha1::ReplicaPeer>> replicated_to_;
   std::vector<FetchReplicas> fetches_;
   int exit_code_ = -1;

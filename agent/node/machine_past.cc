@@ -9,7 +9,6 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 20;
 constexpr absl::Duration kFailedIsFault = absl::Seconds(30);
 
 absl::Time WholeSeconds(absl::Time time) {
@@ -137,17 +136,6 @@ absl::StatusOr<MachinePast> ParseMachinePast(std::string_view text) {
     past.failed_disks[disk.key()] = *since;
   }
   return past;
-}
-
-absl::StatusOr<MachinePast> LoadMachinePast(Files& files, const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(files, path, kMaxBytes);
-  if (absl::IsNotFound(text.status())) return MachinePast();
-  if (!text.ok()) return text.status();
-  return ParseMachinePast(*text);
-}
-
-absl::Status SaveMachinePast(Files& files, const std::string& path, const MachinePast& past) {
-  return WriteFileAtomically(files, path, FormatMachinePast(past));
 }
 
 }  // namespace muster::agent

@@ -6,13 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agent/hardware/reading.h"
 #include "agent/node/health_fault.h"
 #include "agent/node/link_health.h"
-#include "base/files.h"
 
 namespace muster::agent {
 
@@ -42,10 +40,6 @@ std::vector<HealthFault> FaultsOf(const DiskReading& disk, const MachinePast& pa
 
 std::string FormatMachinePast(const MachinePast& past);
 absl::StatusOr<MachinePast> ParseMachinePast(std::string_view text);
-
-// A missing file is an empty past.
-absl::StatusOr<MachinePast> LoadMachinePast(Files& files, const std::string& path);
-absl::Status SaveMachinePast(Files& files, const std::string& path, const MachinePast& past);
 
 }  // namespace muster::agent
 

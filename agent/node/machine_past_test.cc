@@ -2,13 +2,10 @@
 
 #include <string>
 
-#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {
 namespace {
-
-constexpr char kFile[] = "/run/agent/machine.json";
 
 absl::Time At(int64_t seconds) { return absl::FromUnixSeconds(seconds); }
 
@@ -46,24 +43,14 @@ TEST(MachinePastTest, ADiskWhoseControllerHasFailedForAWhileIsAFault) {
 }
 
 TEST(MachinePastTest, AFaultOutlivesTheAgent) {
-  MemoryFiles files;
-  ASSERT_TRUE(files.MakeDirectories("/run/agent").ok());
   MachinePast past;
   Observe({Port("ACTIVE", 1)}, {}, At(100), past);
   Observe({Port("DOWN", 3)}, {Disk("dead")}, At(110), past);
-  ASSERT_TRUE(SaveMachinePast(files, kFile, past).ok());
-  const auto kept = LoadMachinePast(files, kFile);
+  const auto kept = ParseMachinePast(FormatMachinePast(past));
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_EQ(*kept, past);
   EXPECT_EQ(FaultsOf(Port("DOWN", 3), *kept, At(140)).size(), 2u) << "down, and flaps";
   EXPECT_EQ(FaultsOf(Disk("dead"), *kept, At(140)).size(), 1u);
-}
-
-TEST(MachinePastTest, AMachineThatStartedAnewHasNoPast) {
-  MemoryFiles files;
-  const auto none = LoadMachinePast(files, kFile);
-  ASSERT_TRUE(none.ok()) << none.status();
-  EXPECT_EQ(*none, MachinePast());
 }
 
 TEST(MachinePastTest, AReadingThatSaysNothingNewIsNotWrittenAnew) {

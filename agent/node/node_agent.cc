@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -13,6 +14,7 @@
 #include "agent/hardware/kernel_clock.h"
 #include "agent/hardware/machine_reader.h"
 #include "agent/node/report_builder.h"
+#include "agent/node/state_file.h"
 #include "agent/node/xid_store.h"
 #include "agent/notices/find_source.h"
 #include "base/logging.h"
@@ -44,7 +46,9 @@ std::string StateFile(const std::string& state_dir, const std::string& name) {
 
 // Without its file the agent still sees what is new.
 template <typename Kept>
-void TakeUp(absl::StatusOr<Kept> kept, const std::string& file, Kept& memory) {
+void TakeUp(Files& files, const std::string& file,
+            absl::StatusOr<Kept> (*parse)(std::string_view text), Kept& memory) {
+  absl::StatusOr<Kept> kept = LoadStateFile(files, file, parse);
   if (kept.ok()) {
     memory = *std::move(kept);
   } else {
@@ -87,8 +91,8 @@ NodeAgent::NodeAgent(NodeAgentOptions options, const Clock& clock, ProcessLaunch
 
 absl::Status NodeAgent::Start() {
   if (!xid_file_.empty()) {
-    TakeUp(LoadXids(files_, xid_file_), xid_file_, memory_.xids);
-    TakeUp(LoadMachinePast(files_, past_file_), past_file_, memory_.machine);
+    TakeUp(files_, xid_file_, &ParseXids, memory_.xids);
+    TakeUp(files_, past_file_, &ParseMachinePast, memory_.machine);
   }
   if (options_.flags.metrics.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<MetricsServer>> server =
@@ -180,17 +184,20 @@ void NodeAgent::KeepXids() {
     MUSTER_LOG(WARN, "XID error", {"gpu", event.gpu_uuid}, {"xid", event.xid},
                {"fatal", !FatalXidMeaning(event.xid).empty()});
   }
-  if (xid_file_.empty()) return;
-  const absl::Status kept = SaveXids(files_, xid_file_, memory_.xids);
+  const absl::Status kept = KeepFile(xid_file_, FormatXids(memory_.xids));
   if (!kept.ok()) MUSTER_LOG(ERROR, "XID errors not kept", {"error", kept});
 }
 
 void NodeAgent::KeepMachinePast(absl::Time now) {
   const MachinePast before = memory_.machine;
   Observe(readings_.infiniband_ports, readings_.disks, now, memory_.machine);
-  if (memory_.machine == before || past_file_.empty()) return;
-  const absl::Status kept = SaveMachinePast(files_, past_file_, memory_.machine);
+  if (memory_.machine == before) return;
+  const absl::Status kept = KeepFile(past_file_, FormatMachinePast(memory_.machine));
   if (!kept.ok()) MUSTER_LOG(ERROR, "faults of ports and disks not kept", {"error", kept});
+}
+
+absl::Status NodeAgent::KeepFile(const std::string& file, const std::string& text) {
+  return file.empty() ? absl::OkStatus() : WriteFileAtomically(files_, file, text);
 }
 
 void NodeAgent::Read(absl::Time now) {

@@ -59,6 +59,7 @@ class NodeAgent {
   void Read(absl::Time now);
   void KeepXids();
   void KeepMachinePast(absl::Time now);
+  absl::Status KeepFile(const std::string& file, const std::string& text);
   void TellPower(absl::Time now);
   void ProbeFabric(absl::Time now);
   void HearNotices(absl::Time now);

@@ -6,11 +6,6 @@
 #include "base/status_macros.h"
 
 namespace muster::agent {
-namespace {
-
-constexpr size_t kMaxBytes = size_t{1} << 20;
-
-}  // namespace
 
 std::string FormatXids(const XidCounts& counts) {
   Json all = Json::object();
@@ -35,17 +30,6 @@ absl::StatusOr<XidCounts> ParseXids(std::string_view text) {
     }
   }
   return counts;
-}
-
-absl::StatusOr<XidCounts> LoadXids(Files& files, const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(files, path, kMaxBytes);
-  if (absl::IsNotFound(text.status())) return XidCounts();
-  if (!text.ok()) return text.status();
-  return ParseXids(*text);
-}
-
-absl::Status SaveXids(Files& files, const std::string& path, const XidCounts& counts) {
-  return WriteFileAtomically(files, path, FormatXids(counts));
 }
 
 }  // namespace muster::agent

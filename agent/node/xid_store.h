@@ -4,10 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/node/gpu_health.h"
-#include "base/files.h"
 
 namespace muster::agent {
 
@@ -17,10 +15,6 @@ namespace muster::agent {
 
 std::string FormatXids(const XidCounts& counts);
 absl::StatusOr<XidCounts> ParseXids(std::string_view text);
-
-// A missing file has no counts.
-absl::StatusOr<XidCounts> LoadXids(Files& files, const std::string& path);
-absl::Status SaveXids(Files& files, const std::string& path, const XidCounts& counts);
 
 }  // namespace muster::agent
 

@@ -92,9 +92,6 @@ absl::StatusOr<int64_t> TransferCopy(Files& files, const std::string& path,
                                      CopyReceiver::Sync sync,
                                      absl::FunctionRef<absl::Status()> check);
 
-// The copies of a rank that are kept: while one is written somewhere, all have the one before.
-inline constexpr size_t kCopiesOfARank = 2;
-
 // Returns the complete copies in a folder, newest first: a branch that was given up has lower
 // attempts. None if it cannot be read.
 std::vector<CheckpointListing> CompleteCopies(Files& files, const std::string& folder);

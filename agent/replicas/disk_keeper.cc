@@ -45,6 +45,8 @@ DiskKeeper::DiskKeeper(Options options, CopiesWatch watch, Files& disk, Files& m
 DiskKeeper::~DiskKeeper() {
   Stop();
   if (thread_.joinable()) thread_.join();
+  MutexLock lock(mu_);
+  if (removes_) store_.RemoveJob();
 }
 
 void DiskKeeper::Stop() {
@@ -61,6 +63,11 @@ void DiskKeeper::KeepFrom(int64_t step) {
     orders_.push_back(step);
   }
   wake_.Wake();
+}
+
+void DiskKeeper::RemoveAtEnd() {
+  MutexLock lock(mu_);
+  removes_ = true;
 }
 
 std::optional<std::vector<int>> DiskKeeper::Workers() const {

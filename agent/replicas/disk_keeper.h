@@ -46,6 +46,9 @@ class DiskKeeper {
   // calls before. So agents that get the same calls keep copies of the same steps, whenever they
   // get them.
   void KeepFrom(int64_t step);
+  // The job has ended: its copies are removed when this object is destroyed, those of other workers
+  // on the node, too.
+  void RemoveAtEnd();
 
   // Returns the indices of the workers of which there are copies; nullopt before it has looked.
   std::optional<std::vector<int>> Workers() const;
@@ -80,6 +83,7 @@ class DiskKeeper {
 
   mutable Mutex mu_;
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
+  bool removes_ MUSTER_GUARDED_BY(mu_) = false;  // at its end
   std::vector<int64_t> orders_ MUSTER_GUARDED_BY(mu_);
   std::optional<std::vector<int>> workers_ MUSTER_GUARDED_BY(mu_);
   std::thread thread_;

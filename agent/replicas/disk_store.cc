@@ -81,6 +81,9 @@ void DiskStore::RemoveUnusedJobs() {
   }
 }
 
+// Another agent of the node that still writes removes what it makes anew at its own end.
+void DiskStore::RemoveJob() { Remove(disk_, job_folder_); }
+
 absl::Status DiskStore::Keep(const std::string& path, int local_rank, Check check) {
   const std::string folder = FolderOf(options_.worker.index(), local_rank);
   MUSTER_RETURN_IF_ERROR(disk_.MakeDirectories(folder));

@@ -23,8 +23,9 @@ namespace muster::agent {
 //
 // Each agent writes below its own worker's folder alone, and keeps the two newest copies of a rank:
 // while a copy is written somewhere, the one before is what all workers have. A copy appears whole
-// and durable. Folders of jobs that nobody has used for a week are removed, and nothing else of
-// others. Thread-safe, apart from Keep(), which one thread calls.
+// and durable. The folder of a job that ends with success is removed, and those of other jobs that
+// nobody has used for a week, and nothing else of others. Thread-safe, apart from Keep(), which one
+// thread calls.
 class DiskStore {
  public:
   using Replica = ReplicaStore::Replica;
@@ -44,6 +45,9 @@ class DiskStore {
   // Keeps the copy in the directory `path` of memory. ResourceExhausted if the disk is full;
   // Aborted if the rank has removed the copy meanwhile. `check` as in TransferCopy().
   absl::Status Keep(const std::string& path, int local_rank, Check check);
+
+  // Call when the job has ended: removes its folder, with the copies of all workers.
+  void RemoveJob();
 
   // Returns the whole copies of the worker, the newest of each rank first.
   std::vector<Replica> Of(int index) const;

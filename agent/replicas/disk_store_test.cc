@@ -116,5 +116,17 @@ TEST_F(DiskStoreTest, FoldersOfJobsThatAreNotUsedForAWeekAreRemovedAndNothingEls
   EXPECT_TRUE(Exists(disk_, "/disk/muster-copies-of-somebody")) << "it does not say when";
 }
 
+TEST_F(DiskStoreTest, TheFolderOfAJobThatHasEndedIsRemovedAndNothingElse) {
+  DiskStore one = Store(1), two = Store(12), other = Store(1, "other-uid");
+  ASSERT_TRUE(Keep(one, 0, 10).ok());
+  ASSERT_TRUE(Keep(other, 0, 10, "other-uid").ok());
+  one.RemoveJob();
+  EXPECT_FALSE(Exists(disk_, "/disk/muster-copies-job-uid"));
+  ASSERT_TRUE(Keep(two, 0, 10).ok()) << "it has not heard of the end";
+  two.RemoveJob();
+  EXPECT_FALSE(Exists(disk_, "/disk/muster-copies-job-uid"));
+  EXPECT_THAT(NamesOf(other, 1), ElementsAre("0/step-000000010"));
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -81,6 +81,10 @@ void ReplicaExchange::KeepOnDisk(int64_t from_step) {
   if (disk_ != nullptr) disk_->KeepFrom(from_step);
 }
 
+void ReplicaExchange::RemoveFromDiskAtEnd() {
+  if (disk_ != nullptr) disk_->RemoveAtEnd();
+}
+
 std::vector<ReplicaStore::Replica> ReplicaExchange::CopiesOf(int index) const {
   std::vector<ReplicaStore::Replica> copies = store_.Of(index);
   if (disk_ == nullptr) return copies;
@@ -197,6 +201,7 @@ std::vector<Event> ReplicaExchange::Take() {
   if (changed && known && !endpoint_.empty()) {
     ReplicasChanged event;
     event.kept.set_endpoint(endpoint_);
+    event.in_memory = store_.Workers();
     for (const int worker : Workers()) event.kept.add_workers(worker);
     events.push_back(std::move(event));
   }

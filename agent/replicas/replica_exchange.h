@@ -56,6 +56,8 @@ class ReplicaExchange {
   absl::Status Serve(int64_t room, const std::string& disk = "");
   // As DiskKeeper::KeepFrom; without effect if there are no copies on disk.
   void KeepOnDisk(int64_t from_step);
+  // As DiskKeeper::RemoveAtEnd; without effect likewise.
+  void RemoveFromDiskAtEnd();
   // As ReplicaSender::SetPeer; without effect before Serve().
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
   // Fetches the copies of worker `of` from the disk, and newer ones from each of `sources`, or

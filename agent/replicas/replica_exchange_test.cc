@@ -115,7 +115,9 @@ TEST(ReplicaExchangeTest, APeerThatIsGoneDelaysNobody) {
   // Another peer gets what the first one did not.
   Agent other(3, 1);
   owner.exchange->SetPeer(other.Serve(3));
-  EXPECT_THAT(other.Await<ReplicasChanged>().kept.workers(), ElementsAre(1));
+  const auto changed = other.Await<ReplicasChanged>();
+  EXPECT_THAT(changed.kept.workers(), ElementsAre(1));
+  EXPECT_THAT(changed.in_memory, ElementsAre(1));
 }
 
 // Waits until the agent has said that it has copies of exactly these workers.
@@ -165,8 +167,10 @@ TEST_F(DiskExchangeTest, AnotherWorkersAgentOnTheNodeOffersThemOverTheNetwork) {
   ASSERT_TRUE(neighbour.exchange->Serve(0, disk_).ok());
   v1alpha1::ReplicaPeer peer;
   peer.set_worker(2);
-  const auto kept = neighbour.Await<ReplicasChanged>().kept;
+  const auto changed = neighbour.Await<ReplicasChanged>();
+  const auto& kept = changed.kept;
   EXPECT_THAT(kept.workers(), ElementsAre(1));
+  EXPECT_THAT(changed.in_memory, IsEmpty());
   peer.set_endpoint(kept.endpoint());
   Agent elsewhere(1, 2);
   ASSERT_TRUE(elsewhere.exchange->Serve(0, disk_ + "-of-another-node").ok());
@@ -192,6 +196,16 @@ TEST_F(DiskExchangeTest, NewerCopiesOfOthersTakeThePlaceOfThoseOnTheDisk) {
   successor.exchange->Fetch(1, {peer}, kPatience);
   successor.Await<ReplicasFetched>();
   EXPECT_THAT(Names(successor.Rank()), ElementsAre("step-000000020", "step-000000030"));
+}
+
+TEST_F(DiskExchangeTest, AJobThatHasEndedLeavesNothingThere) {
+  {
+    Agent last(2, 1);
+    ASSERT_TRUE(last.exchange->Serve(0, disk_).ok());
+    AwaitCopiesOf(last, {1});
+    last.exchange->RemoveFromDiskAtEnd();
+  }
+  EXPECT_THAT(Names(disk_), IsEmpty());
 }
 
 // With a short checkpoint.memory.disk.every the next order comes before the copy of the last.

@@ -1,16 +1,11 @@
 #include "agent/replicas/replica_standing.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
+#include "agent/core/copies_layout.h"
+
 namespace muster::agent {
-namespace {
-
-// As ReplicaStore keeps; a copy takes the place of an earlier one of its name.
-constexpr size_t kReplicasOfARank = 2;
-
-}  // namespace
 
 void ReplicaStanding::BeginPeer(bool there) {
   streams_ = there;
@@ -23,7 +18,7 @@ void ReplicaStanding::Kept(int local_rank, const v1alpha1::Version& version,
   Replicas& kept = kept_[local_rank];
   std::erase_if(kept.versions, [&](const auto& other) { return other.step() == version.step(); });
   kept.versions.push_front(version);
-  if (kept.versions.size() > kReplicasOfARank) kept.versions.pop_back();
+  if (kept.versions.size() > kCopiesOfARank) kept.versions.pop_back();
   kept.sending = sending;
 }
 

@@ -11,7 +11,6 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kReplicasOfARank = 2;
 constexpr int kMaxLocalRanks = 1024;
 
 }  // namespace
@@ -93,7 +92,7 @@ void ReplicaStore::Keep(const v1alpha1::ReplicaHead& head) {
   std::deque<Kept>& replicas = kept_[{index, head.local_rank()}];
   std::erase_if(replicas, [&](const Kept& kept) { return kept.directory == head.directory(); });
   replicas.push_front({head.directory(), head.bytes()});
-  while (replicas.size() > kReplicasOfARank) {
+  while (replicas.size() > kCopiesOfARank) {
     const std::string old = JoinPath(FolderOf(index, head.local_rank()), replicas.back().directory);
     if (const absl::Status removed = RemoveAll(files_, old); !removed.ok()) {
       MUSTER_LOG(WARN, "could not remove an old replica", {"error", removed});
@@ -105,7 +104,7 @@ void ReplicaStore::Keep(const v1alpha1::ReplicaHead& head) {
 std::vector<ReplicaStore::Replica> ReplicaStore::Of(int index) const {
   MutexLock lock(mu_);
   std::vector<Replica> found;
-  for (size_t age = 0; age < kReplicasOfARank; ++age) {
+  for (size_t age = 0; age < kCopiesOfARank; ++age) {
     for (const auto& [owner, replicas] : kept_) {
       if (owner.first != index || age >= replicas.size()) continue;
       found.push_back(

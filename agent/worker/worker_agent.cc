@@ -234,6 +234,10 @@ void WorkerAgent::Do(const KeepOnDisk& keep) {
   if (replicas_ != nullptr) replicas_->KeepOnDisk(keep.from_step);
 }
 
+void WorkerAgent::Do(const RemoveFromDisk&) {
+  if (replicas_ != nullptr) replicas_->RemoveFromDiskAtEnd();
+}
+
 void WorkerAgent::GiveKeys() {
   if (client_.certificates() == given_certificates_) return;
   given_certificates_ = client_.certificates();

@@ -81,6 +81,7 @@ class WorkerAgent {
   void Do(const ReservePort& reserve);
   void Do(const ServeReplicas& serve);
   void Do(const KeepOnDisk& keep);
+  void Do(const RemoveFromDisk&);
   void Do(const ReplicateTo& replicate);
   void Do(const FetchReplicas& fetch);
   void Do(const Redial& redial);

@@ -15,7 +15,8 @@ int64_t DiskStepAfter(int64_t step, double steps_per_second);
 
 // Policy: while a round of a job with checkpoint.memory.disk is Active, orders the agents of its
 // members to keep copies on the disks of their nodes, whenever `every` is over. Nothing is kept for
-// the next leader, whose first order comes `every` after it has found the round.
+// the next leader, whose first order comes `every` after it has found the round. With the first
+// order after three intervals it warns of members none of whose copies has come to a disk.
 void KeepCopiesOnDisk(Draft& draft);
 
 // Returns until when a round is to wait for agents that have attached and not said yet of which

@@ -77,6 +77,31 @@ TEST(KeepCopiesOnDiskTest, AllMembersAreToldOneStepWheneverTheIntervalIsOver) {
   EXPECT_THAT(Orders(world.Decide()), ElementsAre("0:91", "1:91"));
 }
 
+TEST(KeepCopiesOnDiskTest, WorkersWithoutACopyAfterThreeIntervalsAreNamedOnce) {
+  TestWorld world = ActiveWorld();
+  world.view.agents[0].replicas_of = {0, 1};
+  Commit(world, 10, 5);
+  std::vector<std::string> said;
+  for (int order = 0; order < 6; ++order) {
+    world.Advance(absl::Seconds(30));
+    for (const Event& event : world.Decide().events) said.push_back(event.message);
+    EXPECT_EQ(said.size(), order < 2 ? 0u : 1u) << order;
+  }
+  EXPECT_THAT(said, ElementsAre("worker 1 has no copy on disk after 3 intervals of "
+                                "checkpoint.memory.disk: either none was made in memory, or the "
+                                "agent's log says why it was skipped; training goes on"));
+}
+
+TEST(KeepCopiesOnDiskTest, NobodyIsWarnedWhereAllHaveTheirCopies) {
+  TestWorld world = ActiveWorld();
+  for (AgentView& agent : world.view.agents) agent.replicas_of = {agent.index};
+  Commit(world, 10, 5);
+  for (int order = 0; order < 6; ++order) {
+    world.Advance(absl::Seconds(30));
+    EXPECT_THAT(EventReasons(world.Decide()), IsEmpty());
+  }
+}
+
 TEST(KeepCopiesOnDiskTest, AJobWithoutADiskHasNone) {
   TestWorld world = ActiveWorld();
   world.view.spec.mutable_checkpoint()->mutable_memory()->clear_disk();

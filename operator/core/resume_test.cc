@@ -92,6 +92,36 @@ TEST(DecideResumeTest, WithoutACheckpointALostSliceIsAFreshStartThatSaysSo) {
             "2/3 of it; there is no checkpoint: starting from initial weights, 7 steps are lost");
 }
 
+// Three ranks were to become four when the round broke, and each may have its new slice already, or
+// still its old one. The fourth had none. In twelfths of the state a new slice is three, an old one
+// four.
+TEST(DecideResumeTest, AGrowthThatBreaksIsGoneOnFromOnlyIfSlicesOfBothLayoutsCoverTheState) {
+  int live = 0;
+  for (unsigned moved = 0; moved < 16; ++moved) {
+    std::vector<RankPosition> ranks;
+    unsigned covered = 0;
+    for (int rank = 0; rank < 4; ++rank) {
+      const bool is_moved = (moved >> rank & 1) != 0;
+      const bool holds = is_moved || rank < 3;
+      RankPosition position = holds ? At(V(7, 2)) : At(std::nullopt);
+      if (holds) position = Shard(rank, is_moved ? 4 : 3, position);
+      if (holds) covered |= is_moved ? 7u << (3 * rank) : 15u << (4 * rank);
+      ranks.push_back(WithCheckpoints(position, {V(4, 1)}));
+    }
+    const ResumeDecision decision = DecideResume(ranks);
+    const bool whole = covered == (1u << 12) - 1;
+    live += whole;
+    EXPECT_EQ(decision.point.source(), whole ? ResumePoint::LIVE : ResumePoint::CHECKPOINT)
+        << moved << ": " << decision.sentence;
+    EXPECT_EQ(decision.point.version().step(), whole ? 7 : 4) << moved;
+    if (moved != 1) continue;
+    EXPECT_EQ(decision.sentence,
+              "the live state of step 7 (attempt 2) is not whole: no rank holds the part from 1/4 "
+              "to 1/3 of it; loading step-4: 3 steps are lost");
+  }
+  EXPECT_EQ(live, 5) << "the first ranks keep their old slices, and all others have their new ones";
+}
+
 TEST(DecideResumeTest, AnOlderVersionThatIsWholeIsBetterThanANewerOneThatIsNot) {
   // Rank 1 applied step 8, and the other holder of its shard has no gradients of it.
   const ResumeDecision decision =

@@ -1,5 +1,6 @@
 #include "operator/core/rounds.h"
 
+#include <functional>
 #include <string>
 #include <variant>
 
@@ -208,8 +209,11 @@ void AddThird(int shard, google::protobuf::RepeatedPtrField<v1alpha1::StateCopy>
   copy.mutable_slice()->set_shards(3);
 }
 
-// Rank 0 had come to its half when the round before broke, and has the copy of its third.
-TEST(RoundsTest, AnOwnCopyOfAnotherSliceIsReadOnlyIfEveryRankKnowsOfReplicas) {
+// Two ranks stand where `place` says, by their index. Expects that they read one replica if all
+// know of replicas, and that the copies serve for nothing if rank 0 does not: a rank that knows
+// nothing of replicas would plan otherwise who sends what.
+void ExpectOneReplicaIfAllKnowThem(
+    const std::function<void(int index, v1alpha1::RankPosition& position)>& place) {
   for (const bool all : {true, false}) {
     TestWorld world(2);
     world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
@@ -219,14 +223,7 @@ TEST(RoundsTest, AnOwnCopyOfAnotherSliceIsReadOnlyIfEveryRankKnowsOfReplicas) {
     for (AgentView& agent : world.view.agents) {
       v1alpha1::RankReady rank;
       rank.set_reads_replicas(all || agent.index == 1);
-      v1alpha1::RankPosition& position = *rank.mutable_position();
-      AddThird(agent.index == 0 ? 1 : 0, *position.mutable_copies());
-      if (agent.index == 0) {
-        *position.mutable_applied() = position.copies(0).version();
-        position.set_history("aa");
-        position.mutable_slice()->set_shard(1);
-        position.mutable_slice()->set_shards(2);
-      }
+      place(agent.index, *rank.mutable_position());
       agent.seen = world.memory.id;
       agent.ready = ReadyReport{world.memory.id, {rank}};
     }
@@ -238,28 +235,23 @@ TEST(RoundsTest, AnOwnCopyOfAnotherSliceIsReadOnlyIfEveryRankKnowsOfReplicas) {
   }
 }
 
-// A rank that knows nothing of replicas would plan otherwise who sends what.
+// Rank 0 had come to its half when the round before broke, and has the copy of its third.
+TEST(RoundsTest, AnOwnCopyOfAnotherSliceIsReadOnlyIfEveryRankKnowsOfReplicas) {
+  ExpectOneReplicaIfAllKnowThem([](int index, v1alpha1::RankPosition& position) {
+    AddThird(index == 0 ? 1 : 0, *position.mutable_copies());
+    if (index != 0) return;
+    *position.mutable_applied() = position.copies(0).version();
+    position.set_history("aa");
+    position.mutable_slice()->set_shard(1);
+    position.mutable_slice()->set_shards(2);
+  });
+}
+
 TEST(RoundsTest, AReplicaIsReadOnlyIfEveryRankKnowsOfReplicas) {
-  for (const bool all : {true, false}) {
-    TestWorld world(2);
-    world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
-    world.view.status.mutable_checkpoint()->set_history("aa");
-    world.AddWorkers();
-    world.Decide();
-    for (AgentView& agent : world.view.agents) {
-      v1alpha1::RankReady rank;
-      rank.set_reads_replicas(all || agent.index == 1);
-      AddThird(agent.index, *rank.mutable_position()->mutable_copies());
-      if (agent.index == 1) AddThird(2, *rank.mutable_position()->mutable_replicas());
-      agent.seen = world.memory.id;
-      agent.ready = ReadyReport{world.memory.id, {rank}};
-    }
-    const Plan plan = world.Decide();
-    ASSERT_EQ(OrderTexts(plan), "Go:0 Go:1");
-    const v1alpha1::ResumePoint& resume = std::get<GoOrder>(plan.orders[0].what).go->resume();
-    EXPECT_EQ(resume.replicas_size(), all ? 1 : 0);
-    EXPECT_EQ(resume.source(), all ? v1alpha1::ResumePoint::MEMORY : v1alpha1::ResumePoint::FRESH);
-  }
+  ExpectOneReplicaIfAllKnowThem([](int index, v1alpha1::RankPosition& position) {
+    AddThird(index, *position.mutable_copies());
+    if (index == 1) AddThird(2, *position.mutable_replicas());
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -192,6 +193,16 @@ INSTANTIATE_TEST_SUITE_P(
              2,
              {.losses = 1},
              {.shard = 2, .copies = true, .replicas = true}},
+        Case{"ThreeRanksDivideAndAGrowthBreaks",
+             3,
+             1,
+             {.partitions = 1, .extra_rounds = 1},
+             {.shard = 3}},
+        Case{"ThreeRanksDivideAndAGrowthBreaksByADeath",
+             3,
+             1,
+             {.deaths = 1, .partitions = 1},
+             {.shard = 3}},
         Case{"FourRanksInTwoCopiesConfirm", 4, 1, {.deaths = 1}, {.shard = 2, .confirms = true}}),
     [](const auto& info) { return info.param.name; });
 
@@ -234,6 +245,25 @@ v1alpha1::ResumePoint ForgetsSlices(const std::vector<v1alpha1::RankPosition>& p
 TEST(CommitExplorationTest, AVersionOfWhichASliceIsLostMustNotBeTakenForLive) {
   const Found found =
       Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1}, {.shard = 2}, &ForgetsSlices));
+  EXPECT_EQ(found.broken.rfind("a rank goes on without a part of its slice", 0), 0) << found.broken;
+}
+
+// Takes a version for live that ranks of two layouts hold, as if none dropped its old slice before
+// all had their new ones.
+v1alpha1::ResumePoint ForgetsGapsBetweenLayouts(
+    const std::vector<v1alpha1::RankPosition>& positions, int64_t round) {
+  const v1alpha1::ResumePoint point = CommitWorld::Decide(positions, round);
+  std::set<int> layouts;
+  for (const v1alpha1::RankPosition& position : positions) {
+    if (position.has_applied()) layouts.insert(position.slice().shards());
+  }
+  return layouts.size() < 2 ? point : ForgetsSlices(positions, round);
+}
+
+// Rank 2 joins the other two late, and another round begins while slices move to three ranks.
+TEST(CommitExplorationTest, AGrowthThatBreaksMayLeaveAHoleBetweenTwoLayouts) {
+  const Found found = Explorer(1000000).Run(CommitWorld(3, 1, {.partitions = 1, .extra_rounds = 1},
+                                                        {.shard = 3}, &ForgetsGapsBetweenLayouts));
   EXPECT_EQ(found.broken.rfind("a rank goes on without a part of its slice", 0), 0) << found.broken;
 }
 

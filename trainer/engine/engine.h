@@ -44,7 +44,7 @@ struct StepOutcome {
   v1alpha1::StepDecision decision;
   double learning_rate = 0.0;
   BusyTimes busy;
-  // That of the fullest device, with the retries of all ranks; absent on CPUs.
+  // The memory of the fullest device, with the retries of all ranks; absent on CPUs.
   std::optional<v1alpha1::DeviceMemory> device_memory;
   bool copy = false;      // all ranks asked to copy the state after this step
   bool save_due = false;  // the interval by time was over on some rank

@@ -30,6 +30,8 @@ int Draft::WorkersWanted() const {
   return GrowsByItself(view.spec) ? std::max(count, GrantedSize(view.spec, plan.status)) : count;
 }
 
+bool Draft::TakingOver() const { return plan.memory.id == RoundStamp{} && view.status.round() > 0; }
+
 int Draft::SparesWanted() const {
   if (SpareCount(view.spec) == 0 || plan.status.preemption().workers() > 0) return 0;
   return std::max(0, GrantedSize(view.spec, plan.status) - WorkerCount(view.spec));

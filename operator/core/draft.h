@@ -35,6 +35,9 @@ class Draft {
   v1alpha1::TrainingJobStatus& status() { return plan.status; }
   RoundMemory& memory() { return plan.memory; }
   const v1alpha1::TrainingJobSpec& spec() const { return view.spec; }
+  // Returns true until the round that the status records has been adopted or given up: its members
+  // are not known yet.
+  bool TakingOver() const;
   // Returns workers.count, less while the queue allows fewer, or more while it has given the job
   // more (grow.h).
   int WorkersWanted() const;

@@ -112,8 +112,9 @@ void DeleteOthers(Draft& draft, int count) {
   const RoundPhase phase = draft.memory().phase;
   const bool command = !draft.spec().has_trainer();
   // State of the others may still be needed until the smaller round is Active. Commands hold none,
-  // and the next round waits for their end.
-  const bool settled = phase == RoundPhase::kActive || phase == RoundPhase::kIdle || command;
+  // and the next round waits for their end. A new leader does not know yet who trains.
+  const bool settled = !draft.TakingOver() &&
+                       (phase == RoundPhase::kActive || phase == RoundPhase::kIdle || command);
   const bool broken = command && phase == RoundPhase::kHolding;
   for (const PodView& pod : draft.view.pods) {
     const bool known = pod.index >= 0 && pod.index < draft.view.status.incarnations_size();

@@ -230,8 +230,7 @@ bool OthersHoldAll(const Draft& draft) {
 bool MaySave(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (!draft.spec().has_checkpoint()) return false;
-  const bool taking_over = memory.id == RoundStamp{} && draft.view.status.round() > 0;
-  if (memory.phase == RoundPhase::kActive || taking_over) return true;
+  if (memory.phase == RoundPhase::kActive || draft.TakingOver()) return true;
   return draft.spec().has_trainer() && memory.was_active && memory.phase != RoundPhase::kIdle &&
          !OthersHoldAll(draft);
 }

@@ -105,7 +105,7 @@ std::optional<Shown> ShowRound(const Draft& draft) {
   }
   if (memory.broken_reason) return Shown{*memory.broken_reason, memory.broken_sentence};
   // A new leader keeps what the last one wrote until it has better information.
-  if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return std::nullopt;
+  if (draft.TakingOver()) return std::nullopt;
   if (memory.phase == RoundPhase::kIdle) {
     return Shown{Reason::kWaitingForWorkers, "waiting for workers to be bound and attached"};
   }
@@ -171,8 +171,7 @@ JobState StateOf(const Draft& draft) {
   if (IsTrue(status, ConditionType::kSuspended)) return JobState::kSuspended;
   if (draft.plan.memory.phase == RoundPhase::kActive) return JobState::kTraining;
   if (IsQueued(draft)) return JobState::kQueued;
-  const bool taking_over = draft.plan.memory.id == RoundStamp{} && draft.view.status.round() > 0;
-  if (taking_over && IsTrue(status, ConditionType::kRunning)) return JobState::kTraining;
+  if (draft.TakingOver() && IsTrue(status, ConditionType::kRunning)) return JobState::kTraining;
   if (HasStarted(draft)) return JobState::kRecovering;
   return draft.view.pods.empty() ? JobState::kPending : JobState::kStarting;
 }

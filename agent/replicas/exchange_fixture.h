@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "agent/replicas/replica_exchange.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/random_name.h"
 #include "gtest/gtest.h"
 
 // Agents that exchange replicas in one process, for tests.
@@ -31,9 +31,9 @@ inline constexpr int64_t kRoom = int64_t{64} << 20;
 struct Agent {
   // With keys it serves on a port of this machine, without on a socket.
   Agent(int index, int incarnation, const std::optional<PeerKeys>& keys = std::nullopt)
-      // The path of a socket is short.
-      : folder(absl::StrCat("/dev/shm/muster-test-", getpid(), "-", index, "-", incarnation)) {
-    EXPECT_TRUE(RemoveAll(FileSystem(), folder).ok());
+      // The path of a socket is short. Tests that run at once share this memory, and in sandboxes
+      // their processes may have the same number.
+      : folder(absl::StrCat("/dev/shm/muster-test-", RandomName(), "-", index, "-", incarnation)) {
     EXPECT_EQ(mkdir(folder.c_str(), 0700), 0);
     exchange =
         std::make_unique<ReplicaExchange>(ReplicaExchange::Options{.worker = WorkerNamed(index),

@@ -43,6 +43,24 @@ TEST(HandOverTest, TheJobSavesBeforeTheOnlyHoldersOfASliceLeave) {
   EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
 }
 
+// Its predecessor ended before it saw the new count.
+TEST(HandOverTest, ANewLeaderSavesBeforeItChangesTheRoundThatItAdopts) {
+  TestWorld world = DividedWorld(4);
+  Write(world, 10);
+  world.Decide();
+  for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
+  world.memory = RoundMemory();
+  world.view.leader_term = 5;
+  world.view.spec.mutable_workers()->set_count(3);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(EventReasons(plan), "RoundAdopted SaveRequested");
+  EXPECT_EQ(OrderTexts(plan), "Save:0 Save:1 Save:2 Save:3");
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "it trains on while it saves";
+  EXPECT_THAT(plan.deletes, IsEmpty());
+  Write(world, 12);
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+}
+
 TEST(HandOverTest, ItDoesNotWaitForeverForTheCheckpoint) {
   TestWorld world = DividedWorld(4);
   world.view.spec.mutable_workers()->set_count(3);

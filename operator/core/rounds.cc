@@ -13,6 +13,7 @@
 #include "operator/core/disk_copies.h"
 #include "operator/core/elastic.h"
 #include "operator/core/floor.h"
+#include "operator/core/hand_over.h"
 #include "operator/core/live_versions.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
@@ -366,7 +367,10 @@ void ForgetRound(Draft& draft) {
 void DriveRounds(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.phase_since == absl::InfinitePast()) memory.phase_since = draft.view.now;
+  const bool taking_over = draft.TakingOver();
   if (AdoptOrWait(draft)) return;
+  // The members of an adopted round, and what leaves with them, are known only now.
+  if (taking_over) SaveBeforeMembersChange(draft);
   if (memory.phase == RoundPhase::kPreparing) CollectReady(draft);
   if (memory.phase == RoundPhase::kJoining) CollectJoined(draft);
   if (IsUnderWay(memory.phase)) {

@@ -7,6 +7,7 @@
            themselves, against steps without copies, in turns
   swap     3 of 16 workers of the nano model are killed: the time until the next step with spares, and with new pods
 """
+import math
 import os
 import pathlib
 import shutil
@@ -116,14 +117,8 @@ def undisturbed_run(bin_dir, folder, settings, step):
 
 
 def state_bytes(tensors):
-    sizes = {"F32": 4, "I64": 8, "U8": 1}
-    total = 0
-    for kind, shape, _ in tensors.values():
-        count = sizes[kind]
-        for extent in shape:
-            count *= extent
-        total += count
-    return total
+    assert {kind for parts in tensors.values() for kind, _, _ in parts} == {"F32"}
+    return sum(4 * math.prod(shape) for parts in tensors.values() for _, shape, _ in parts)
 
 
 def resize(bin_dir, folder, name, zero):

@@ -48,7 +48,7 @@ def wait_for_step(name, run, output, step, timeout):
 
 
 def tensors(checkpoint):
-    """Name -> type, shape and digest of the bytes, over all files of a checkpoint."""
+    """Name -> type, shape and digest of the bytes of each of its parts, over all files of a checkpoint."""
     found = {}
     for path in sorted(checkpoint.glob("*.safetensors")):
         data = path.read_bytes()
@@ -56,7 +56,8 @@ def tensors(checkpoint):
         for name, entry in json.loads(data[8 : 8 + length]).items():
             if name != "__metadata__":
                 begin, end = (8 + length + offset for offset in entry["data_offsets"])
-                found[name] = (entry["dtype"], tuple(entry["shape"]), hashlib.sha256(data[begin:end]).hexdigest())
+                part = (entry["dtype"], tuple(entry["shape"]), hashlib.sha256(data[begin:end]).hexdigest())
+                found.setdefault(name, []).append(part)
     return found
 
 

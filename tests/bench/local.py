@@ -1,4 +1,4 @@
-"""Shared by the start, recovery and bitwise benchmarks and the soak: `muster run` in a folder of its own, and torchrun."""
+"""Shared by the start, recovery, bitwise and elastic benchmarks and the soak: `muster run` in a folder of its own, and torchrun."""
 import calendar
 import hashlib
 import json
@@ -17,11 +17,12 @@ apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: bench}}
 spec:
-  workers: {{count: {count}, ranks: 1, min: 1, max: {most}}}
+  workers: {{count: {count}, ranks: 1, min: 1, max: {most}, spares: {spares}}}
   trainer:
-    model: {{preset: gpt2-nano, dropout: {dropout}}}
+    model: {{{model}, dropout: {dropout}}}
+    parallelism: {parallelism}
     data: {{uri: {folder}/text.txt, format: Text, tokenizer: {{kind: Byte}}}}
-    train: {{steps: {steps}, globalBatch: 8, microBatch: {micro}, sequence: 64, deterministic: {deterministic}}}
+    train: {{steps: {steps}, globalBatch: {batch}, microBatch: {micro}, sequence: 64, deterministic: {deterministic}}}
     optimizer: {{learningRate: 3.0e-4, warmupSteps: 10}}
   checkpoint: {{uri: {folder}/checkpoints, interval: {{mode: Steps, steps: {every}}}{copies}}}
   failurePolicy: {{maxFailures: 100, window: {window}, onRankFailure: {policy}}}
@@ -47,7 +48,7 @@ def wait_for_step(name, run, output, step, timeout):
 
 
 def tensors(checkpoint):
-    """Name -> type, shape and digest of the bytes, over all files of a checkpoint."""
+    """Name -> type, shape and digest of the bytes of each of its parts, over all files of a checkpoint."""
     found = {}
     for path in sorted(checkpoint.glob("*.safetensors")):
         data = path.read_bytes()
@@ -55,12 +56,13 @@ def tensors(checkpoint):
         for name, entry in json.loads(data[8 : 8 + length]).items():
             if name != "__metadata__":
                 begin, end = (8 + length + offset for offset in entry["data_offsets"])
-                found[name] = (entry["dtype"], tuple(entry["shape"]), hashlib.sha256(data[begin:end]).hexdigest())
+                part = (entry["dtype"], tuple(entry["shape"]), hashlib.sha256(data[begin:end]).hexdigest())
+                found.setdefault(name, []).append(part)
     return found
 
 
 class Muster:
-    """One `muster run` of the nano model, on two ranks unless told otherwise."""
+    """One `muster run`, of the nano model on two ranks unless told otherwise."""
 
     def __init__(self, bin_dir, folder, steps, policy="RestartRank", **changes):
         self.bin_dir = bin_dir
@@ -68,7 +70,8 @@ class Muster:
         self.folder.mkdir(parents=True)
         words = "the gang of ranks meets again and goes on from where it was ".split()
         (self.folder / "text.txt").write_text(" ".join(words[(i * i) % len(words)] for i in range(40000)))
-        self.values = dict(every=100000, count=2, micro=4, dropout=0, deterministic="false", window="1h", copies="")
+        self.values = dict(every=100000, count=2, batch=8, micro=4, dropout=0, deterministic="false", window="1h", copies="",
+                           model="preset: gpt2-nano", parallelism="{}", spares=0)
         self.values.update(changes, folder=folder, steps=steps, policy=policy)
         self.log = open(self.folder / "out.log", "a")
         self.start()
@@ -83,6 +86,12 @@ class Muster:
             [f"{self.bin_dir}/cli/muster", "run", str(self.folder / "job.yaml"), "--state-dir", str(self.folder / "state")],
             stdout=self.log, stderr=self.log, env=environment(),
         )
+
+    def status(self):
+        """The job's status as `muster get` shows it; empty while it does not."""
+        told = subprocess.run([f"{self.bin_dir}/cli/muster", "get", "bench", "--json", "--state-dir", str(self.folder / "state")],
+                              capture_output=True, text=True)
+        return json.loads(told.stdout).get("status", {}) if told.returncode == 0 else {}
 
     def rows(self):
         """Reports of steps seen so far, in their order."""

@@ -6,7 +6,6 @@ last reports with it) and every tensor of the last checkpoint must be those of a
 exactly. Prints what was done and where the time went.
 """
 import collections
-import json
 import os
 import pathlib
 import random
@@ -127,9 +126,7 @@ def disturb(run, chance, minutes):
 
 
 def print_ledger(run):
-    told = subprocess.run([f"{run.bin_dir}/cli/muster", "get", "bench", "--json", "--state-dir", str(run.folder / "state")],
-                          capture_output=True, text=True, check=True)
-    status = json.loads(told.stdout)["status"]
+    status = run.status()
     uses = {use: seconds for use, seconds in status["ledger"].items() if use not in ("since", "until", "newestStep")}
     total = sum(uses.values())
     trained = sum(uses.get(use, 0) for use in ("productive", "communication", "stragglerWait", "dataStall"))

@@ -97,6 +97,10 @@ TEST(DiskCopiesTest, AJobThatLostAllWorkersWithTheirMemoryGoesOnFromTheDisks) {
   ASSERT_NO_FATAL_FAILURE(LoseMemoryOfAll(*run));
   ExpectUndisturbedWeights(*run, Job());
   ExpectWentOnFromDisk(*run, step);
+  EXPECT_TRUE(run->WaitForNoAgents(kLong).ok());
+  const auto left = FileSystem().List(run->folder() + "/disk");
+  ASSERT_TRUE(left.ok()) << left.status();
+  EXPECT_TRUE(left->empty()) << "a job that has succeeded needs no copies";
 }
 
 // Each rank has a slice of the weights, and the operator is new, too.

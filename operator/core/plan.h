@@ -117,8 +117,7 @@ struct EvaluatedFailure {
   FailureAction action = FailureAction::kRestartWorker;
 };
 
-// What the job has to do with its storage, of which a limited number of jobs may make use at a
-// time.
+// Says whether the job writes to its storage, which a limited number of jobs may do at a time.
 enum class SaveTurn {
   kNone,
   kWanted,  // a checkpoint is due and waits for a turn

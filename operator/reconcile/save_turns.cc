@@ -18,7 +18,7 @@ bool SaveTurns::Update(const std::string& job_uid, const std::string& storage, S
   auto job = std::find_if(jobs_.begin(), jobs_.end(), is_this);
   if (job == jobs_.end()) job = jobs_.insert(job, Job{.uid = job_uid, .storage = storage});
   job->heard = now;
-  // Those that write without having waited stand anywhere in the line.
+  // Jobs that write without having waited stand anywhere in the line.
   const auto comes_first = [&](const Job& other) {
     return other.storage == storage && (other.has_turn || &other < &*job);
   };

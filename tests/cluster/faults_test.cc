@@ -128,7 +128,7 @@ TEST_F(FaultsTest, WorkersSaveAndLeaveASpotNodeThatIsTakenAndNoFailureIsCounted)
   });
   at_->Kubectl(absl::StrCat("taint node node-1 ", kTaint, "-"));
   EXPECT_EQ(StringAt(job, {"status", "workers", "lastNotice", "outcome"}), "Kept");
-  // Of a job that never failed the status has no such field.
+  // The status of a job that never failed has no such field.
   EXPECT_LE(NumberAt(job, {"status", "failures", "count"}), 0);
   const std::string nodes = at_->Kubectl(
       "get pods --selector=muster.dev/job=spot --output=jsonpath='{.items[*].spec.nodeName}'");

@@ -1,21 +1,23 @@
 #include "operator/api/checkpoint_storage.h"
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/object_store/object_uri.h"
 #include "operator/api/pod_template.h"
 
 namespace muster::control {
 namespace {
 
-constexpr char kObjects[] = "s3://";
 constexpr char kDisk[] = "disk";
 
+// A uri that is refused stands for itself: its job saves nothing.
 std::string Bucket(const v1alpha1::CheckpointSpec& checkpoint) {
-  const std::string path(absl::StripPrefix(checkpoint.uri(), kObjects));
-  return absl::StrCat(checkpoint.s3().endpoint(), " ", kObjects, path.substr(0, path.find('/')));
+  const absl::StatusOr<ObjectUri> uri = ParseObjectUri(checkpoint.uri());
+  return absl::StrCat(checkpoint.s3().endpoint(), " ",
+                      uri.ok() ? ToText({.bucket = uri->bucket, .key = ""}) : checkpoint.uri());
 }
 
 bool IsBelow(const std::string& path, const std::string& folder) {
@@ -41,7 +43,7 @@ std::string VolumeAt(const Json& pod_template, const std::string& path) {
 
 std::string CheckpointStorage(const v1alpha1::TrainingJobSpec& spec, const std::string& ns) {
   if (!spec.has_checkpoint()) return "";
-  if (absl::StartsWith(spec.checkpoint().uri(), kObjects)) return Bucket(spec.checkpoint());
+  if (IsObjectUri(spec.checkpoint().uri())) return Bucket(spec.checkpoint());
   const Json pod_template = PodTemplateOf(spec);
   const std::string volume = VolumeAt(pod_template, spec.checkpoint().uri());
   if (volume.empty()) return kDisk;

@@ -42,9 +42,8 @@ void WarnOfMissing(Draft& draft) {
   if (without.empty()) return;
   draft.EmitWarning(
       Reason::kCheckpointFailed,
-      absl::StrCat(without.size() == 1 ? "worker " : "workers ", FormatIndices(without),
-                   without.size() == 1 ? " has" : " have", " no copy on disk after ",
-                   kIntervalsUntilMissed,
+      absl::StrCat(NameWorkers(without), without.size() == 1 ? " has" : " have",
+                   " no copy on disk after ", kIntervalsUntilMissed,
                    " intervals of checkpoint.memory.disk: either none was made in memory, or the "
                    "agent's log says why it was skipped; training goes on"));
 }

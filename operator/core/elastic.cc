@@ -283,8 +283,8 @@ std::optional<Break> FindOtherMembers(const Draft& draft) {
   for (const Worker* worker : newcomers.there) indices.insert(worker->index);
   const bool one = indices.size() == 1;
   found.sentence =
-      absl::StrCat(one ? "worker " : "workers ", FormatIndices(indices),
-                   one ? " is attached and joins" : " are attached and join", " the next round");
+      absl::StrCat(NameWorkers(indices), one ? " is attached and joins" : " are attached and join",
+                   " the next round");
   return found;
 }
 

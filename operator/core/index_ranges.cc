@@ -36,4 +36,8 @@ std::set<int> ParseIndices(absl::string_view text, int limit) {
   return indices;
 }
 
+std::string NameWorkers(const std::set<int>& indices) {
+  return absl::StrCat(indices.size() == 1 ? "worker " : "workers ", FormatIndices(indices));
+}
+
 }  // namespace muster::control

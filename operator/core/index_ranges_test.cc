@@ -17,6 +17,11 @@ TEST(IndexRangesTest, WritesRunsAsRanges) {
   EXPECT_EQ(FormatIndices({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
 }
 
+TEST(IndexRangesTest, NamesOneWorkerOrSeveral) {
+  EXPECT_EQ(NameWorkers({5}), "worker 5");
+  EXPECT_EQ(NameWorkers({0, 1, 5}), "workers 0-1,5");
+}
+
 TEST(IndexRangesTest, ReadsWhatItWrote) {
   const std::set<int> indices = {0, 1, 2, 5, 7, 8, 4999};
   EXPECT_EQ(ParseIndices(FormatIndices(indices), 5000), indices);

@@ -67,6 +67,13 @@ TestWorld AutoWorld() {
   return WorldOf(interval);
 }
 
+TestWorld StepsWorld() {
+  v1alpha1::CheckpointInterval interval;
+  interval.set_mode("Steps");
+  interval.set_steps(10);
+  return WorldOf(interval);
+}
+
 void Write(TestWorld& world, int64_t step, double stall) {
   v1alpha1::CheckpointReport written;
   written.set_phase(v1alpha1::CheckpointReport::WRITTEN);
@@ -192,10 +199,7 @@ TEST(SaveIntervalTest, TheTurnEndsWithTheSaveOrIfNoneBegins) {
 }
 
 TEST(SaveIntervalTest, AJobThatSavesByItselfCountsWhileItWrites) {
-  v1alpha1::CheckpointInterval interval;
-  interval.set_mode("Steps");
-  interval.set_steps(10);
-  TestWorld world = WorldOf(interval);
+  TestWorld world = StepsWorld();
   EXPECT_EQ(world.Decide().save_turn, SaveTurn::kNone);
   Begin(world, world.memory.id.round);
   EXPECT_EQ(world.Decide().save_turn, SaveTurn::kTaken);
@@ -204,10 +208,7 @@ TEST(SaveIntervalTest, AJobThatSavesByItselfCountsWhileItWrites) {
 }
 
 TEST(SaveIntervalTest, OnlyModeAutoIsTheOperatorsBusiness) {
-  v1alpha1::CheckpointInterval interval;
-  interval.set_mode("Steps");
-  interval.set_steps(10);
-  TestWorld world = WorldOf(interval);
+  TestWorld world = StepsWorld();
   EXPECT_THAT(OrdersAfter(world, 2 * kHour), IsEmpty());
 }
 

@@ -18,7 +18,7 @@ def train(bin_dir, ranks):
             bin_dir, f"{folder}/muster", steps=STEPS, count=ranks, micro=1, dropout=0.1, deterministic="true"
         )
         if run.process.wait(timeout=300) != 0:
-            sys.exit(f"{ranks} ranks: muster run failed:\n{(run.folder / 'out.log').read_text()}")
+            sys.exit(f"{ranks} ranks: muster run failed:\n{run.output.read_text()}")
         steps = {row["step"]: (row["loss"], row["gradientNorm"]) for row in run.rows()}
         return steps, local.tensors(pathlib.Path(folder) / f"muster/checkpoints/step-{STEPS:09}")
 

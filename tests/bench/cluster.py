@@ -19,6 +19,7 @@ import urllib.request
 import control_plane as plane
 import gangs
 import operator_pages
+from figures import spread
 
 ROOT = gangs.HERE.parent.parent
 RUNS, SYSTEM, AGENTS = 3, "muster-system", "muster-node-agents"
@@ -113,10 +114,6 @@ def figure(address, name):
 
 def compressed(images, name):
     return sum(blob.stat().st_size for blob in (images / name / "blobs/sha256").iterdir()) / MB
-
-
-def spread(seconds):
-    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f}..{max(seconds):.2f})"
 
 
 def compared(what, ours, theirs, reach):

@@ -20,6 +20,8 @@ import threading
 import time
 
 import local
+from figures import spread
+from local import wait_for
 
 LARGE = dict(model="layers: 6, heads: 6, width: 384, positions: 256")
 FOREVER = 1000000  # steps
@@ -28,22 +30,6 @@ PAIRS = 3
 # By the names of the pods, so that none was a spare at first and none is chosen twice.
 VICTIMS = (slice(1, 4), slice(4, 7), slice(-3, None))
 MOST_PAUSE, MOST_COPIES, MOST_SWAP, MOST_SWAP_SHARE = 0.3, 1.02, 10, 0.2
-
-
-def wait_for(what, find, run, seconds=600):
-    deadline = time.time() + seconds
-    while time.time() < deadline:
-        if (found := find()) is not None:
-            return found
-        if run.process.poll() is not None:
-            break
-        time.sleep(0.05)
-    sys.exit(f"{what} was not seen within {seconds} s:\n{(run.folder / 'out.log').read_text()[-4000:]}")
-
-
-def shown(values, digits=2):
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
 
 
 def verdict(good):
@@ -82,7 +68,7 @@ def change_size(run, count):
         change = run.status().get("resize", {})
         return change["pauseSeconds"] if change.get("round", 0) > before and change["to"] == count else None
 
-    return wait_for(f"a change to {count} workers", resized, run)
+    return wait_for(f"a change to {count} workers", resized, run, 600, every=0.05)
 
 
 def losses(run):
@@ -110,7 +96,7 @@ def resized_run(bin_dir, folder, settings):
 
 def undisturbed_run(bin_dir, folder, settings, step):
     run = local.Muster(bin_dir, folder, FOREVER, every=step, **settings)
-    wait_for(f"the checkpoint of step {step}", lambda: saved(run), run, 1800)
+    wait_for(f"the checkpoint of step {step}", lambda: saved(run), run, 1800, every=0.05)
     run.wait_for_step(step, 60)
     run.stop()
     return run
@@ -134,7 +120,7 @@ def resize(bin_dir, folder, name, zero):
     for before, after in ((4, 3), (3, 4)):
         wire = moved[after] / bandwidth
         beyond = statistics.median(pauses[after]) - wire
-        print(f"resize {before} -> {after}, {name:6}  pause {shown(pauses[after], 3)} s of {CYCLES}; {moved[after] / 1e6:.0f} MB take"
+        print(f"resize {before} -> {after}, {name:6}  pause {spread(pauses[after], 3)} s of {CYCLES}; {moved[after] / 1e6:.0f} MB take"
               f" {wire:.3f} s over a socket; beyond that {beyond:.3f} s, <= {MOST_PAUSE}{verdict(beyond <= MOST_PAUSE)}", flush=True)
     theirs = undisturbed_run(bin_dir, f"{folder}/undisturbed", settings, step)
     return compare(name, ours, theirs, step, tensors)
@@ -191,7 +177,7 @@ def copies(bin_dir, folder):
         ratios.append(seconds["with"] / seconds["without"])
         without.append(seconds["without"])
     good = statistics.median(ratios) <= MOST_COPIES
-    print(f"copies with replicas, 10M: {shown(ratios, 3)} of steps without, which take {shown(without, 3)} s, {PAIRS} pairs;"
+    print(f"copies with replicas, 10M: {spread(ratios, 3)} of steps without, which take {spread(without, 3)} s, {PAIRS} pairs;"
           f" a copy each {statistics.median(intervals):.0f} steps; <= {MOST_COPIES}{verdict(good)}", flush=True)
 
 
@@ -203,7 +189,7 @@ def recovery(run, victims, spares):
         ready = run.status().get("workers", {})
         return True if (ready.get("ready"), ready.get("spares", 0)) == (workers - spares, spares) else None
 
-    wait_for("all workers and spares", complete, run)
+    wait_for("all workers and spares", complete, run, 600, every=0.05)
     run.wait_for_step(run.steps()[-1][0] + 10, 600)
     lost = run.agents()
     if len(lost) != workers:
@@ -211,7 +197,7 @@ def recovery(run, victims, spares):
     attempt, moment = run.steps()[-1][1], time.time()
     for agent in lost[victims]:
         os.kill(agent, signal.SIGKILL)
-    step = wait_for("a step of the next round", lambda: next((at for _, a, at in run.steps() if a > attempt), None), run)
+    step = wait_for("a step of the next round", lambda: next((at for _, a, at in run.steps() if a > attempt), None), run, 600)
     return step - moment
 
 
@@ -228,8 +214,8 @@ def swap(bin_dir, folder):
         run.stop()
     with_spares, with_pods = (statistics.median(seconds[name]) for name in ("spares", "pods"))
     good = with_spares <= MOST_SWAP and with_spares <= MOST_SWAP_SHARE * with_pods
-    print(f"3 of 16 workers killed, to the end of the next step: {shown(seconds['spares'])} s with spares (pause of the round"
-          f" {shown(pauses)} s), {shown(seconds['pods'])} s with new pods: ratio {with_spares / with_pods:.2f};"
+    print(f"3 of 16 workers killed, to the end of the next step: {spread(seconds['spares'])} s with spares (pause of the round"
+          f" {spread(pauses)} s), {spread(seconds['pods'])} s with new pods: ratio {with_spares / with_pods:.2f};"
           f" <= {MOST_SWAP} s and {MOST_SWAP_SHARE}{verdict(good)}", flush=True)
 
 

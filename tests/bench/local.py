@@ -34,17 +34,25 @@ def environment():
     return dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", MUSTER_LOG_LEVEL="INFO")
 
 
-def wait_for_step(name, run, output, step, timeout):
-    """Waits until `step` was reported and returns all steps; ends the program with the run's output if it is not."""
-    deadline = time.time() + timeout
+def wait_for(what, find, run, seconds=60, every=0.01):
+    """Looks until find() returns something, and returns that; ends the program with the run's output if it does not."""
+    deadline = time.time() + seconds
     while time.time() < deadline:
-        steps = run.steps()
-        if steps and steps[-1][0] >= step:
-            return steps
+        if (found := find()) is not None:
+            return found
         if run.process.poll() is not None:
-            sys.exit(f"{name} ended early:\n{output.read_text()}")
-        time.sleep(0.01)
-    sys.exit(f"{name} did not reach step {step}:\n{output.read_text()}")
+            sys.exit(f"the run ended before {what} was seen:\n{run.output.read_text()[-4000:]}")
+        time.sleep(every)
+    sys.exit(f"{what} was not seen within {seconds} s:\n{run.output.read_text()[-4000:]}")
+
+
+def wait_for_step(run, step, timeout):
+    """Waits until `step` was reported, and returns all steps."""
+    def reached():
+        steps = run.steps()
+        return steps if steps and steps[-1][0] >= step else None
+
+    return wait_for(f"step {step}", reached, run, timeout)
 
 
 def tensors(checkpoint):
@@ -73,7 +81,8 @@ class Muster:
         self.values = dict(every=100000, count=2, batch=8, micro=4, dropout=0, deterministic="false", window="1h", copies="",
                            model="preset: gpt2-nano", parallelism="{}", spares=0)
         self.values.update(changes, folder=folder, steps=steps, policy=policy)
-        self.log = open(self.folder / "out.log", "a")
+        self.output = self.folder / "out.log"
+        self.log = open(self.output, "a")
         self.start()
 
     def start(self, **changes):
@@ -109,7 +118,7 @@ class Muster:
         return [(row["step"], row["attempt"], row["finishedAtMicros"] / 1e6) for row in self.rows()]
 
     def wait_for_step(self, step, timeout=60):
-        return wait_for_step("muster run", self, self.folder / "out.log", step, timeout)
+        return wait_for_step(self, step, timeout)
 
     def agents(self):
         """Pids of the agents that run."""
@@ -174,7 +183,7 @@ class Torchrun:
         ]
 
     def wait_for_step(self, step, timeout=120):
-        return wait_for_step("torchrun", self, self.output, step, timeout)
+        return wait_for_step(self, step, timeout)
 
     def stop(self):
         self.process.terminate()

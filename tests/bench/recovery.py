@@ -14,18 +14,10 @@ import tempfile
 import time
 
 import local
+from local import wait_for
 
 ROUNDS = 5
 DEADLINE = 2.0  # elastic.rankDeadline of the manifest
-
-
-def wait_for(what, find, seconds=60, log=None):
-    deadline = time.time() + seconds
-    while time.time() < deadline:
-        if (found := find()) is not None:
-            return found
-        time.sleep(0.01)
-    sys.exit(f"{what} within {seconds} s was not seen" + (f":\n{log.read_text()[-4000:]}" if log else ""))
 
 
 def whole(run):
@@ -35,7 +27,7 @@ def whole(run):
 
 
 def one_kill(run, how):
-    wait_for("a round of both ranks", lambda: whole(run))
+    wait_for("a round of both ranks", lambda: whole(run), run)
     run.wait_for_step(run.steps()[-1][0] + 30)
     time.sleep(1.2)  # the restart of a rank that ends soon after its start is delayed
     victim = run.trainers()[-1]
@@ -43,14 +35,14 @@ def one_kill(run, how):
     os.kill(victim, how)
     after = lambda lines, since: [line for line in lines if line[0] > since]
     ended = wait_for("the rank's end", lambda: next(
-        (e for e in after(run.logged("agent.log", "rank ended"), moment) if f"pid={victim} " in e[2]), None))
+        (e for e in after(run.logged("agent.log", "rank ended"), moment) if f"pid={victim} " in e[2]), None), run)
     broke = wait_for("the survivor's abort", lambda: min((e for name in ("step broke off", "prepared") for e in after(
-        run.logged("rank-0.log", name), moment) if e[1] != ended[1]), default=None))
-    first = wait_for("the new round", lambda: next(iter(after(run.logged("rank-0.log", "joined"), broke[0])), None))
+        run.logged("rank-0.log", name), moment) if e[1] != ended[1]), default=None), run)
+    first = wait_for("the new round", lambda: next(iter(after(run.logged("rank-0.log", "joined"), broke[0])), None), run)
     this_round = first[2].split("round=")[1].split()[0]
     time.sleep(0.3)  # until its last rank has ended
     joined = max(e[0] for e in run.logged("rank-0.log", "joined") if f"round={this_round} " in e[2])
-    step = wait_for("a step", lambda: next((t for _, _, t in run.steps() if t > joined), None))
+    step = wait_for("a step", lambda: next((t for _, _, t in run.steps() if t > joined), None), run)
     return ended[0] - moment, joined - broke[0], step - moment
 
 
@@ -73,7 +65,7 @@ def torchrun(name):
             moment, victim = time.time(), steps[-1][1]
             os.kill(victim, signal.SIGKILL)
             recovered.append(wait_for("a step", lambda: next(
-                (at for _, pid, at in run.steps() if at > moment and pid != victim), None), 120, run.output) - moment)
+                (at for _, pid, at in run.steps() if at > moment and pid != victim), None), run, 120) - moment)
         run.stop()
     show(name, None, None, recovered)
 

@@ -5,13 +5,10 @@ import statistics
 import sys
 
 import control_plane as plane
+from figures import spread
 from step import unfit
 
 REACH = 2.0
-
-
-def spread(times):
-    return f"{statistics.median(times):.2f} ({min(times):.2f}..{max(times):.2f})"
 
 
 def main():

@@ -89,7 +89,7 @@ def await_end(name, run, seconds):
         code = "no end"
     if code != 0:
         sys.exit(f"{name}: {code} after step {run.steps()[-1][0] if run.steps() else 0}\n"
-                 f"{(run.folder / 'out.log').read_text()[-8000:]}")
+                 f"{run.output.read_text()[-8000:]}")
 
 
 def undisturbed(bin_dir, folder, steps):

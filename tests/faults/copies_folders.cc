@@ -9,6 +9,11 @@
 #include "base/files.h"
 
 namespace muster::tests {
+namespace {
+
+constexpr char kMemory[] = "/dev/shm";
+
+}  // namespace
 
 std::set<std::string> CopiesFolders(const std::vector<pid_t>& agents) {
   std::set<std::string> folders;
@@ -21,9 +26,11 @@ std::set<std::string> CopiesFolders(const std::vector<pid_t>& agents) {
       const ssize_t size =
           readlink(JoinPath(descriptors, entry.name).c_str(), target, sizeof(target));
       const std::string path(target, static_cast<size_t>(std::max<ssize_t>(size, 0)));
-      // Files of the folder may be open, too.
-      if (!absl::StartsWith(BaseName(path), "muster-copies-")) continue;
-      folders.insert(path);
+      const std::string name = BaseName(path);
+      // Files of the folder may be open, too, and a folder on disk that has the same prefix.
+      if (path == JoinPath(kMemory, name) && absl::StartsWith(name, "muster-copies-")) {
+        folders.insert(path);
+      }
     }
   }
   return folders;

@@ -1,8 +1,10 @@
 # The steps of tools/test: their commands, time limits and records for the summary. Sourced, not run.
 # Needs MODE, RESULTS (a folder), BEGIN (seconds since the epoch) and MINUTES (0: no limit).
 
-# A step that is running when the time is over gets this much longer.
-GRACE_MINUTES=10
+# Tests that are running when the time is over get so many minutes more, and failures may run again for a few beyond
+# these. A build gets none: its tests would not begin.
+GRACE=6
+AGAIN_GRACE=11
 RUNNING=0
 BESIDE=0
 LOAD=()
@@ -18,7 +20,7 @@ end_children() {
 
 elapsed() { echo $(($(date +%s) - BEGIN)); }
 # Remaining seconds, in the form that `timeout` expects: 0 is no limit.
-time_left() { if [ "$MINUTES" -eq 0 ]; then echo 0; else echo $(((MINUTES + GRACE_MINUTES) * 60 - $(elapsed))); fi; }
+time_left() { if [ "$MINUTES" -eq 0 ]; then echo 0; else echo $(((MINUTES + GRACE) * 60 - $(elapsed))); fi; }
 
 in_time() { [ "$MINUTES" -eq 0 ] || [ "$(elapsed)" -lt $((MINUTES * 60)) ]; }
 
@@ -113,6 +115,7 @@ build_tests() {
   flags_of "$1"
   bazel_command "$1" build "${FLAGS[@]}" -- "${@:3}"
   say "build: $2"
+  local GRACE=0
   timed "build: $2" "${BAZEL[@]}" 2>"$RESULTS/build.log"
 }
 
@@ -169,7 +172,7 @@ end_suite() {
 # run_failed_again: reruns failed targets once, one at a time and with nothing beside them. A failure that does not
 # recur is reported as such.
 run_failed_again() {
-  local suite title status
+  local suite title status GRACE="$AGAIN_GRACE"
   mkdir -p "$RESULTS/again"
   for suite in "${SUITES[@]}"; do
     title="${suite#*:}"

@@ -73,8 +73,8 @@ sys.exit(status)
 STUBS = {
     "bin/bazel": BAZEL,
     "bin/date": '#!/bin/sh\ncat "$FAKE/clock"\n',
-    # Records the seconds given to it. If a file `over` exists, the time of tests is over at once.
-    "bin/timeout": '#!/bin/sh\necho "$2" >>"$FAKE/left"\ncase "$*" in *" test "*) [ ! -e "$FAKE/over" ] || { echo 9999 >"$FAKE/clock"; shift 2; set -- x 0.5 "$@"; } ;; esac\n'
+    # Records the seconds given to it, and Bazel's command. If a file `over` exists, the time of tests is over at once.
+    "bin/timeout": '#!/bin/sh\necho "$2 $6" >>"$FAKE/left"\ncase "$*" in *" test "*) [ ! -e "$FAKE/over" ] || { echo 9999 >"$FAKE/clock"; shift 2; set -- x 0.5 "$@"; } ;; esac\n'
     'shift\nexec /usr/bin/timeout "$@"\n',
     "tools/setup": "#!/bin/sh\n",
     "tools/lint": "#!/bin/sh\necho 'lint: 0 findings, 0 notes'\n",
@@ -121,6 +121,11 @@ class WholeRun(unittest.TestCase):
         calls = [json.loads(line) for line in (self.fake / "calls").read_text().splitlines()]
         return [c for c in calls if c["command"] == command and config in (None, c["config"])]
 
+    def limits(self, command):
+        """The seconds given to each run of a command of Bazel."""
+        lines = (self.fake / "left").read_text().splitlines()
+        return [int(line.split()[0]) for line in lines if line.split()[1:] == [command]]
+
     def targets_of(self, config):
         return [c["labels"] for c in self.calls("test", config)]
 
@@ -147,7 +152,7 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(self.targets_of("default"), [[PURE, UNIT, INTEGRATION], [LONE]])
         self.assertIn("--test_env=MUSTER_FULL=1", self.calls("test", "asan")[0]["arguments"])
         self.assertEqual(len(self.calls("build", "plain")), 1)
-        self.assertEqual(set((self.fake / "left").read_text().split()), {"0"}, "no limit")
+        self.assertEqual(set(self.limits("build") + self.limits("test")), {0}, "no limit")
 
     def test_fast_needs_no_control_plane(self):
         code, out, last = self.run_test("--fast")
@@ -233,7 +238,16 @@ class WholeRun(unittest.TestCase):
         code, out, last = self.run_test("--minutes", "9", "--fast")
         self.assertEqual((code, last), (1, "2 passed, 1 failed"), out + self.errors)
         self.assertIn("not run, for 9 min were over:\n  tests: 2 test targets\n", out)
-        self.assertEqual((self.fake / "left").read_text().split()[0], str(19 * 60))
+        self.assertEqual(self.limits("test")[0], 15 * 60)
+
+    def test_a_build_that_takes_all_the_time_leaves_some_for_failures_to_run_again(self):
+        self.plan["outcomes"] = {f"default {PURE}": ["FAILED", "PASSED"]}
+        self.plan["clock"] = {"build tsan": 75}
+        code, out, last = self.run_test("--ci")
+        self.assertEqual(code, 0, out + self.errors)
+        self.assertIn("passed only when run again", out)
+        self.assertEqual(self.limits("build"), 3 * [75 * 60])
+        self.assertEqual(self.limits("test"), 3 * [81 * 60] + [11 * 60])
 
     def test_a_signal_ends_what_runs(self):
         self.plan["outcomes"] = {f"default {PURE}": ["HANGS"]}

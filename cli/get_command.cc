@@ -131,7 +131,7 @@ void PrintDetails(const TrainingJob& job, bool live, const History& history) {
   }
   if (status.has_resume()) {
     const v1alpha1::ResumeStatus& resume = status.resume();
-    std::printf("Went on:     from %s, step %ld, in round %ld; %s read in %.3g s\n",
+    std::printf("Went on:     from %s, step %ld, in round %ld; %s moved in %.3g s\n",
                 resume.source().c_str(), static_cast<long>(resume.step()),
                 static_cast<long>(resume.round()), ByteText(resume.bytes()).c_str(),
                 resume.seconds());

@@ -7,7 +7,6 @@
            themselves, against steps without copies, in turns
   swap     3 of 16 workers of the nano model are killed: the time until the next step with spares, and with new pods
 """
-import math
 import os
 import pathlib
 import shutil
@@ -57,7 +56,7 @@ def loopback_bytes_per_second(size=256 << 20):
 
 
 def change_size(run, count):
-    """Returns the pause of the change as the job's status has it."""
+    """The pause of the change and the bytes that moved, as the job's status has them."""
     before = run.status()["round"]
     # The operator is told by its manifest; ranks train on while it starts anew.
     run.process.kill()
@@ -65,8 +64,10 @@ def change_size(run, count):
     run.start(count=count)
 
     def resized():
-        change = run.status().get("resize", {})
-        return change["pauseSeconds"] if change.get("round", 0) > before and change["to"] == count else None
+        status = run.status()
+        change, resume = status.get("resize", {}), status.get("resume", {})
+        done = change.get("round", 0) > before and change["to"] == count and resume.get("round") == change["round"]
+        return (change["pauseSeconds"], resume["bytes"]) if done else None
 
     return wait_for(f"a change to {count} workers", resized, run, 600, every=0.05)
 
@@ -82,16 +83,16 @@ def saved(run):
 
 
 def resized_run(bin_dir, folder, settings):
-    """Changes the size of a run to and fro, and lets it save and end: the pauses by size, and the run."""
+    """Changes the size of a run to and fro, and lets it save and end: pauses and bytes by size, and the run."""
     run = local.Muster(bin_dir, folder, FOREVER, **settings)
     run.wait_for_step(20, 600)
-    pauses = {3: [], 4: []}
+    changes = {3: [], 4: []}
     for count in (3, 4) * CYCLES:
-        pauses[count].append(change_size(run, count))
+        changes[count].append(change_size(run, count))
         run.wait_for_step(run.steps()[-1][0] + 5, 600)
     run.process.send_signal(signal.SIGINT)
     run.process.wait(timeout=600)
-    return pauses, run
+    return changes, run
 
 
 def undisturbed_run(bin_dir, folder, settings, step):
@@ -102,25 +103,17 @@ def undisturbed_run(bin_dir, folder, settings, step):
     return run
 
 
-def state_bytes(tensors):
-    assert {kind for parts in tensors.values() for kind, _, _ in parts} == {"F32"}
-    return sum(4 * math.prod(shape) for parts in tensors.values() for _, shape, _ in parts)
-
-
 def resize(bin_dir, folder, name, zero):
     settings = dict(LARGE, micro=1, count=4, most=4, deterministic="true", parallelism=f"{{zero: {zero}}}")
-    pauses, ours = resized_run(bin_dir, f"{folder}/resized", settings)
+    changes, ours = resized_run(bin_dir, f"{folder}/resized", settings)
     step, checkpoint = saved(ours)
     tensors = local.tensors(checkpoint)
-    bandwidth, size = loopback_bytes_per_second(), state_bytes(tensors)
-    # A new data-parallel rank gets everything, and one that leaves has nothing that others lack. Of divided state half passes
-    # from rank to rank for a new one, a twelfth, two and three of it at the boundaries of the slices; all of it is read from
-    # the checkpoint that is saved before a rank leaves with its slice.
-    moved = {3: 0, 4: size} if zero == 0 else {3: size, 4: size / 2}
+    bandwidth = loopback_bytes_per_second()
     for before, after in ((4, 3), (3, 4)):
-        wire = moved[after] / bandwidth
-        beyond = statistics.median(pauses[after]) - wire
-        print(f"resize {before} -> {after}, {name:6}  pause {spread(pauses[after], 3)} s of {CYCLES}; {moved[after] / 1e6:.0f} MB take"
+        pauses, moved = zip(*changes[after])
+        wire = statistics.median(moved) / bandwidth
+        beyond = statistics.median(pauses) - wire
+        print(f"resize {before} -> {after}, {name:6}  pause {spread(pauses, 3)} s of {CYCLES}; {statistics.median(moved) / 1e6:.0f} MB take"
               f" {wire:.3f} s over a socket; beyond that {beyond:.3f} s, <= {MOST_PAUSE}{verdict(beyond <= MOST_PAUSE)}", flush=True)
     theirs = undisturbed_run(bin_dir, f"{folder}/undisturbed", settings, step)
     return compare(name, ours, theirs, step, tensors)

@@ -71,10 +71,15 @@ class UnitTransfer {
       pending_.push_back(world.Send(Part(tensor, had_, move.chunks), move.to, name_));
     }
   }
-  void Receive(const SliceMove& move, Communicator& world) {
+  // Returns the bytes that will come.
+  int64_t Receive(const SliceMove& move, Communicator& world) {
+    int64_t bytes = 0;
     for (const at::Tensor& tensor : into_) {
-      pending_.push_back(world.Recv(Part(tensor, has_, move.chunks), move.from, name_));
+      const at::Tensor part = Part(tensor, has_, move.chunks);
+      bytes += static_cast<int64_t>(part.nbytes());
+      pending_.push_back(world.Recv(part, move.from, name_));
     }
+    return bytes;
   }
   // Sends what this rank reads from `stored`, whose slice of the unit is `slice`; or takes it, as
   // no rank can send to itself.
@@ -134,6 +139,7 @@ struct Transfer {
   const StoredSlices& stored;
   Communicator& world;
   const TrainingState& state;
+  int64_t received = 0;  // bytes, from the memory of other ranks
 
   bool had() const { return held[static_cast<size_t>(world.rank())].has_value(); }
   bool IsStored(int holder) const { return holder >= world.size(); }
@@ -141,7 +147,7 @@ struct Transfer {
 };
 
 // Moves this rank's part of `move` of one unit.
-absl::Status MovePiece(int64_t chunks, const SliceMove& move, const Transfer& transfer,
+absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer,
                        UnitTransfer& unit) {
   const int from = transfer.RankOf(move.from);
   if (from == transfer.world.rank()) {
@@ -154,7 +160,9 @@ absl::Status MovePiece(int64_t chunks, const SliceMove& move, const Transfer& tr
         SliceOf(chunks, *transfer.held[static_cast<size_t>(move.from)]), transfer.world);
   }
   if (move.to == transfer.world.rank()) {
-    unit.Receive({.from = from, .to = move.to, .chunks = move.chunks}, transfer.world);
+    const int64_t bytes =
+        unit.Receive({.from = from, .to = move.to, .chunks = move.chunks}, transfer.world);
+    if (!transfer.IsStored(move.from)) transfer.received += bytes;
   }
   return absl::OkStatus();
 }
@@ -162,7 +170,7 @@ absl::Status MovePiece(int64_t chunks, const SliceMove& move, const Transfer& tr
 // Moves this rank's pieces of one unit by a plan of all ranks. What rests elsewhere is in memory
 // meanwhile, and, as everything that `next`, or a rank that held nothing, gets, is kept afterwards.
 absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, const Holding* next,
-                      const Transfer& transfer) {
+                      Transfer& transfer) {
   const TrainingState& state = transfer.state;
   const bool had = transfer.had();
   const bool sends = std::any_of(moves.begin(), moves.end(), [&](const SliceMove& move) {
@@ -207,8 +215,7 @@ absl::Status CheckHoldings(const Transfer& transfer) {
 }
 
 // Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
-absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next,
-                        const Transfer& transfer) {
+absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next, Transfer& transfer) {
   const TrainingState& state = transfer.state;
   std::vector<int64_t> sent(transfer.held.size());
   for (size_t u = 0; u < state.units().size(); ++u) {
@@ -230,14 +237,15 @@ Shard ShardOf(const MeshShape& mesh, int rank) {
   return {mesh.CoordinatesOf(rank).shard, mesh.shard};
 }
 
-absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
-                           Communicator& world, TrainingState& state, const StoredSlices& stored) {
+absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
+                                      Communicator& world, TrainingState& state,
+                                      const StoredSlices& stored) {
   const int rank = world.rank();
-  const Transfer transfer = {.resume = resume,
-                             .held = HeldShards(resume, world.size()),
-                             .stored = stored,
-                             .world = world,
-                             .state = state};
+  Transfer transfer = {.resume = resume,
+                       .held = HeldShards(resume, world.size()),
+                       .stored = stored,
+                       .world = world,
+                       .state = state};
   std::vector<Shard> wanted;
   for (int r = 0; r < world.size(); ++r) wanted.push_back(ShardOf(mesh, r));
   const Shard& mine = wanted[static_cast<size_t>(rank)];
@@ -250,11 +258,14 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape&
     }
   }
   if (!transfer.had()) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
-  if (state.Holds(mine)) return MoveSlices(wanted, nullptr, transfer);
+  if (state.Holds(mine)) {
+    MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, nullptr, transfer));
+    return transfer.received;
+  }
   MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine));
   MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, &next, transfer));
   state.Adopt(std::move(next));
-  return absl::OkStatus();
+  return transfer.received;
 }
 
 absl::Status GatherValues(Communicator& group, TrainingState& state) {

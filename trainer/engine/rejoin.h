@@ -8,6 +8,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/mesh_shape.h"
@@ -38,9 +39,12 @@ using StoredSlices = std::vector<std::unique_ptr<StoredSlice>>;
 // which send at once. A rank keeps what it had until it has all of its new shard, so a transfer
 // that breaks off costs only ranks that held nothing. Called by all ranks; after an error `world`
 // is aborted.
-absl::Status TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
-                           Communicator& world, TrainingState& state,
-                           const StoredSlices& stored = {});
+//
+// Returns the bytes that this rank received from the memory of others. What came from their
+// `stored` slices is not among them, because these ranks know how much they read.
+absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
+                                      Communicator& world, TrainingState& state,
+                                      const StoredSlices& stored = {});
 
 // Gathers the values of all units among the ranks of `group`, which hold one copy of the state
 // together. Repeatable. Values that are divided stay whole until Unit::ReleaseValues().

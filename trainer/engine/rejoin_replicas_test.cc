@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
@@ -16,6 +17,7 @@
 namespace muster::trainer {
 namespace {
 
+using ::testing::ElementsAre;
 using v1alpha1::ResumePoint;
 
 using RejoinReplicasTest = RejoinTest;
@@ -43,6 +45,16 @@ TEST_F(RejoinReplicasTest, SurvivorsPutTheStateTogetherWithTheReplicaOfALostSlic
       }
     }
   }
+}
+
+TEST_F(RejoinReplicasTest, BytesOfAReplicaAreNotAmongThoseReceivedFromMemory) {
+  const TrainingOptions options = Dividing({});
+  const std::vector<Replica> replicas = {{0, Shard{1, 2}}};
+  for (const absl::Status& status :
+       Move({Shard{0, 2}, std::nullopt}, {.data = 2}, options, options, replicas)) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_THAT(received_, ElementsAre(0, BytesOf({0, 2})));
 }
 
 TEST_F(RejoinReplicasTest, ReplicasServeEveryDivisionWhereverStateRests) {
@@ -79,7 +91,7 @@ TEST_F(RejoinReplicasTest, AReplicaThatCannotBeReadBreaksTheMoveOffForAllAndLeav
         stored[0] = std::move(slice);
       }
       said[static_cast<size_t>(r)] =
-          TransferState(resume, mesh, *groups.Of(r).world, *state, stored);
+          TransferState(resume, mesh, *groups.Of(r).world, *state, stored).status();
       EXPECT_EQ(state->shard(), held);
     });
   }
@@ -93,6 +105,7 @@ TEST_F(RejoinReplicasTest, AnOrderToReadAReplicaThatWasNotOpenedIsRefused) {
   LocalGroups groups({.data = 1});
   EXPECT_EQ(TransferState(Resume({Shard{0, 1}}, {{0, Shard{1, 2}}}), {.data = 1},
                           *groups.Of(0).world, *state)
+                .status()
                 .message(),
             "the order to go names a replica that this rank did not open");
 }

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/rejoin_fixture.h"
@@ -15,6 +16,7 @@
 namespace muster::trainer {
 namespace {
 
+using ::testing::ElementsAre;
 using v1alpha1::ResumePoint;
 
 TEST_F(RejoinTest, EveryLayoutBecomesEveryOtherBesideRanksThatHeldNothing) {
@@ -93,7 +95,7 @@ TEST_F(RejoinTest, ADiskThatFailsBreaksTheMoveOffForAllAndLeavesWhatRanksHeld) {
       Hold({0, 1}, *truth_.state, *state);
       const auto before = state->Digest();
       if (r == 0) disk.FailAfter(5);
-      const absl::Status moved = TransferState(resume, mesh, *groups.Of(r).world, *state);
+      const absl::Status moved = TransferState(resume, mesh, *groups.Of(r).world, *state).status();
       disk.FailAfter(-1);
       if (r == 0) {
         EXPECT_EQ(moved.message(), "cannot read: the disk fails");
@@ -119,12 +121,29 @@ TEST_F(RejoinTest, SurvivorsOfADividedCopyAndAnotherGoOnWithWhatIsLeft) {
   }
 }
 
+TEST_F(RejoinTest, ARankReceivesTheBytesThatItDidNotHave) {
+  const int64_t all = BytesOf({0, 1});
+  for (const absl::Status& status : Move({Shard{0, 1}, Shard{0, 1}, std::nullopt}, {.data = 3})) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_THAT(received_, ElementsAre(0, 0, all));
+  for (const absl::Status& status : Move({Shard{0, 2}, Shard{1, 2}}, {.data = 2})) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_THAT(received_, ElementsAre(BytesOf({1, 2}), BytesOf({0, 2})));
+  for (const absl::Status& status : Move({Shard{0, 2}, Shard{1, 2}}, {.shard = 2})) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_THAT(received_, ElementsAre(0, 0));
+}
+
 TEST_F(RejoinTest, AnOrderThatMistakesWhatARankHoldsIsRefused) {
   auto state = MakeTinyState(TinyOptions(), 0.0);
   LocalGroups groups({.data = 1});
-  EXPECT_EQ(
-      TransferState(Resume({Shard{1, 2}}), {.data = 1}, *groups.Of(0).world, *state).message(),
-      "the order to go says that this rank holds shard 1 of 2, and it holds 0 of 1");
+  EXPECT_EQ(TransferState(Resume({Shard{1, 2}}), {.data = 1}, *groups.Of(0).world, *state)
+                .status()
+                .message(),
+            "the order to go says that this rank holds shard 1 of 2, and it holds 0 of 1");
 }
 
 TEST_F(RejoinTest, ADividedStateThatDiffersIsFoundAndGivenUp) {

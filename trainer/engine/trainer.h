@@ -136,6 +136,7 @@ class Trainer {
   bool save_ordered_ = false, stop_ordered_ = false;  // until the ranks act on it
   int exit_code_ = 0;
   absl::Duration restore_time_;    // of the newest round
+  int64_t received_bytes_ = 0;     // of the newest round, from the memory of other ranks
   std::vector<LinkSpeed> links_;   // as measured at the start of the newest round
   absl::Time start_by_;            // while kJoined
   bool has_news_ = false;          // the round's state is perhaps on no disk

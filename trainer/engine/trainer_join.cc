@@ -162,7 +162,8 @@ void Trainer::NoteRestored(const ResumePoint& resume, v1alpha1::WorkerJoined& jo
   const bool loaded =
       resume.source() == ResumePoint::MEMORY || resume.source() == ResumePoint::CHECKPOINT;
   const int64_t replicas = parts_.replicas == nullptr ? 0 : parts_.replicas->bytes_read();
-  joined.set_restored_bytes(loaded ? checkpoints_.loaded_bytes() + replicas : 0);
+  joined.set_restored_bytes(received_bytes_ +
+                            (loaded ? checkpoints_.loaded_bytes() + replicas : 0));
   joined.set_restore_seconds(absl::ToDoubleSeconds(restore_time_));
   MUSTER_LOG(INFO, "state restored", {"source", ResumePoint::Source_Name(resume.source())},
              {"step", parts_.state.applied()->step()}, {"bytes", joined.restored_bytes()},
@@ -191,13 +192,16 @@ absl::Status Trainer::Transfer(const ResumePoint& resume) {
     MUSTER_ASSIGN_OR_RETURN(stored.back(),
                             parts_.replicas->Open(resume.version(), ToShard(replica.slice())));
   }
-  return TransferState(resume, mesh_->shape(), mesh_->world(), parts_.state, stored);
+  MUSTER_ASSIGN_OR_RETURN(
+      received_bytes_, TransferState(resume, mesh_->shape(), mesh_->world(), parts_.state, stored));
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
                               std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
   const MeshShape& shape = mesh_->shape();
+  received_bytes_ = 0;
   switch (plan.action) {
     case RestorePlan::Action::kApplyRelay:
       MUSTER_RETURN_IF_ERROR(state.Apply());

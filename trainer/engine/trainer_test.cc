@@ -13,6 +13,7 @@
 namespace muster::trainer {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::StartsWith;
 using v1alpha1::FromTrainer;
@@ -80,7 +81,11 @@ TEST_F(TrainerTest, AReplacementReceivesTheStateOfASurvivor) {
     ASSERT_EQ(behind.sealed().step(), ahead.applied().step());
     *resume.mutable_relay() = ahead.decisions(0);
   }
-  Go({a.get(), d.get(), c.get()}, resume);
+  int64_t whole = 0;
+  for (const NamedTensor& flat : a->state().FlatTensors()) {
+    whole += static_cast<int64_t>(flat.tensor.nbytes());
+  }
+  EXPECT_THAT(Go({a.get(), d.get(), c.get()}, resume), ElementsAre(0, whole, 0));
   for (ThreadTrainer* rank : {a.get(), d.get(), c.get()}) {
     EXPECT_TRUE(rank->AwaitFinished().succeeded());
     rank->Kill();

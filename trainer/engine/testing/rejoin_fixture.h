@@ -16,6 +16,8 @@
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/offload/memory_state_files.h"
+#include "trainer/parallel/slices.h"
+#include "trainer/parallel/unit_layout.h"
 
 // The states of ranks that run as threads, which come to other slices of one truth.
 namespace muster::trainer {
@@ -147,6 +149,19 @@ class RejoinTest : public testing::Test {
     return stored;
   }
 
+  // Returns the bytes of the values and the optimizer's state that a rank with this shard holds.
+  int64_t BytesOf(const Shard& shard) const {
+    const TrainingState& state = *truth_.state;
+    const auto tensors = static_cast<int64_t>(1 + state.optimizer().state_names().size());
+    int64_t bytes = 0;
+    for (const Unit& unit : state.units()) {
+      const auto element = static_cast<int64_t>(unit.held().values.element_size());
+      const int64_t chunks = SliceOf(unit.layout().chunks(), shard).leaves();
+      bytes += tensors * chunks * kChunkElements * element;
+    }
+    return bytes;
+  }
+
   // Moves ranks that hold `held`, divided as `before`, to the layout `mesh`, divided as `after`;
   // returns what each rank says of it.
   std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
@@ -165,6 +180,7 @@ class RejoinTest : public testing::Test {
       alone.push_back(std::move(MakeLocalCommunicators({})[0]));
     }
     std::vector<absl::Status> said(held.size());
+    received_.assign(held.size(), -1);
     std::vector<std::thread> threads;
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
@@ -174,8 +190,11 @@ class RejoinTest : public testing::Test {
         if (held[rank]) Hold(*held[rank], *truth_.state, *state);
         EXPECT_TRUE(state->Configure(after).ok());
         const RoundGroups of_rank = groups.Of(r);
-        said[rank] = TransferState(resume, mesh, *of_rank.world, *state, Stored(replicas, r));
-        if (!said[rank].ok()) return;
+        const auto received =
+            TransferState(resume, mesh, *of_rank.world, *state, Stored(replicas, r));
+        said[rank] = received.status();
+        if (!received.ok()) return;
+        received_[rank] = *received;
         Communicator& shard = of_rank.shard == nullptr ? *alone[rank] : *of_rank.shard;
         said[rank] = GatherValues(shard, *state);
         if (!said[rank].ok()) return;
@@ -190,6 +209,7 @@ class RejoinTest : public testing::Test {
   }
 
   MemoryStateFiles disk_;
+  std::vector<int64_t> received_;  // bytes by rank, in the last move; -1: it failed
   SoloEngine truth_{TinyOptions()};
 };
 

@@ -87,17 +87,21 @@ class TrainerTest : public ::testing::Test {
     for (ThreadTrainer* rank : ranks) positions.push_back(rank->AwaitReady());
     return positions;
   }
-  void Go(const std::vector<ThreadTrainer*>& ranks, const v1alpha1::ResumePoint& resume,
-          int shard = 1) {
+  // Returns the bytes that each rank read or received.
+  std::vector<int64_t> Go(const std::vector<ThreadTrainer*>& ranks,
+                          const v1alpha1::ResumePoint& resume, int shard = 1) {
     v1alpha1::Mesh mesh;
     mesh.set_data(static_cast<int>(ranks.size()) / shard);
     mesh.set_shard(shard);
     for (ThreadTrainer* rank : ranks) rank->Go(round_, resume, mesh);
+    std::vector<int64_t> restored;
     for (ThreadTrainer* rank : ranks) {
       const v1alpha1::WorkerJoined joined = rank->AwaitJoined();
       EXPECT_EQ(joined.error(), "");
       EXPECT_EQ(joined.round().round(), round_);
+      restored.push_back(joined.restored_bytes());
     }
+    return restored;
   }
   // Returns the weights after an undisturbed run of one rank.
   std::vector<int64_t> Undisturbed() {

@@ -72,10 +72,6 @@ def change_size(run, count):
     return wait_for(f"a change to {count} workers", resized, run, 600, every=0.05)
 
 
-def losses(run):
-    return {row["step"]: (row["loss"], row["gradientNorm"]) for row in run.rows()}
-
-
 def saved(run):
     """The newest checkpoint: its step and folder."""
     folders = sorted(pathlib.Path(run.folder / "checkpoints").glob("step-?????????/DONE"))
@@ -120,7 +116,7 @@ def resize(bin_dir, folder, name, zero):
 
 
 def compare(name, ours, theirs, step, tensors):
-    reported, wanted = losses(ours), losses(theirs)
+    reported, wanted = ours.losses(), theirs.losses()
     same = all(value == wanted.get(at) for at, value in reported.items()) and tensors == local.tensors(saved(theirs)[1])
     done = [row["step"] for row in ours.rows()]
     twice = len(done) - len(set(done))

@@ -113,6 +113,10 @@ class Muster:
                 continue
         return out
 
+    def losses(self):
+        """Step -> loss and norm, as reported last: a step that was lost was done again."""
+        return {row["step"]: (row["loss"], row["gradientNorm"]) for row in self.rows()}
+
     def steps(self):
         """Steps seen so far: [(step, attempt, wall clock at its end)]."""
         return [(row["step"], row["attempt"], row["finishedAtMicros"] / 1e6) for row in self.rows()]

@@ -77,14 +77,9 @@ FAULTS = ("kill_rank", "kill_rank", "kill_all_ranks", "stop_rank", "kill_agent",
           "resize", "resize")
 
 
-def losses(run):
-    """Step -> loss and norm, as reported last: a step that was lost was done again."""
-    return {row["step"]: (row["loss"], row["gradientNorm"]) for row in run.rows()}
-
-
 def results(run, steps):
     """What must be equal: the losses, and the tensors of the last checkpoint."""
-    return losses(run), local.tensors(run.folder / f"checkpoints/step-{steps:09}")
+    return run.losses(), local.tensors(run.folder / f"checkpoints/step-{steps:09}")
 
 
 def await_end(name, run, seconds):

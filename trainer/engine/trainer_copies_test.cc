@@ -40,11 +40,7 @@ TEST_F(TrainerCopiesTest, ARankThatIsStartedAgainGoesOnFromItsCopyToTheSameBits)
   const v1alpha1::WorkerJoined joined = (*rank)->AwaitJoined();
   EXPECT_EQ(joined.error(), "");
   EXPECT_EQ(joined.version().step(), 15);
-  int64_t held = 0;
-  for (const NamedTensor& flat : (*rank)->state().FlatTensors()) {
-    held += static_cast<int64_t>(flat.tensor.nbytes());
-  }
-  EXPECT_EQ(joined.restored_bytes(), held);
+  EXPECT_EQ(joined.restored_bytes(), BytesHeld(**rank));
   ExpectUndisturbedWeights({&**rank});
 }
 

@@ -47,11 +47,7 @@ TEST_F(TrainerReplicasTest, TheLastSurvivorGoesOnFromTheReplicasOfTheOthers) {
   (*a)->Go(round_, resume);
   const v1alpha1::WorkerJoined joined = (*a)->AwaitJoined();
   EXPECT_EQ(joined.error(), "");
-  int64_t held = 0;
-  for (const NamedTensor& flat : (*a)->state().FlatTensors()) {
-    held += static_cast<int64_t>(flat.tensor.nbytes());
-  }
-  EXPECT_EQ(joined.restored_bytes(), held) << "a third from its own copy";
+  EXPECT_EQ(joined.restored_bytes(), BytesHeld(**a)) << "a third from its own copy";
   ExpectUndisturbedWeights({&**a});
 }
 

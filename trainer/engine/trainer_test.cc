@@ -81,10 +81,7 @@ TEST_F(TrainerTest, AReplacementReceivesTheStateOfASurvivor) {
     ASSERT_EQ(behind.sealed().step(), ahead.applied().step());
     *resume.mutable_relay() = ahead.decisions(0);
   }
-  int64_t whole = 0;
-  for (const NamedTensor& flat : a->state().FlatTensors()) {
-    whole += static_cast<int64_t>(flat.tensor.nbytes());
-  }
+  const int64_t whole = BytesHeld(*a);
   EXPECT_THAT(Go({a.get(), d.get(), c.get()}, resume), ElementsAre(0, whole, 0));
   for (ThreadTrainer* rank : {a.get(), d.get(), c.get()}) {
     EXPECT_TRUE(rank->AwaitFinished().succeeded());

@@ -87,6 +87,14 @@ class TrainerTest : public ::testing::Test {
     for (ThreadTrainer* rank : ranks) positions.push_back(rank->AwaitReady());
     return positions;
   }
+  // Returns the bytes of the state that the rank holds.
+  static int64_t BytesHeld(ThreadTrainer& rank) {
+    int64_t held = 0;
+    for (const NamedTensor& flat : rank.state().FlatTensors()) {
+      held += static_cast<int64_t>(flat.tensor.nbytes());
+    }
+    return held;
+  }
   // Returns the bytes that each rank read or received.
   std::vector<int64_t> Go(const std::vector<ThreadTrainer*>& ranks,
                           const v1alpha1::ResumePoint& resume, int shard = 1) {

@@ -18,7 +18,7 @@ import types
 import unittest
 import unittest.mock
 
-FOLDER = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(FOLDER))
 
 

@@ -3,7 +3,7 @@ import pathlib
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE.parent / "testenv"))
 import build  # noqa: E402
 import place  # noqa: E402

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 CRD = HERE.parent.parent / "deploy/crd"
 TICKS = os.sysconf("SC_CLK_TCK")
 # The API server of the test environment, in its own network namespace.

@@ -14,7 +14,7 @@ import time
 
 import control_plane as plane
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 WORKERS, SAVE_EVERY, STEPS = 3, 25, 1000000
 PATIENCE = 180
 # Folders below it are on all nodes.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 
 MANIFEST = """
 apiVersion: muster.dev/v1alpha1

@@ -9,7 +9,7 @@ import time
 
 import control_plane as plane
 
-READERS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/rbac/readers.yaml"
+READERS = pathlib.Path(__file__).absolute().parent.parent.parent / "deploy/rbac/readers.yaml"
 NAME = "muster-coordinator"
 
 

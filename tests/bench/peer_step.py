@@ -10,7 +10,7 @@ import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "parity"))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent.parent / "parity"))
 import torch  # noqa: E402
 
 import gpt2_reference as reference  # noqa: E402

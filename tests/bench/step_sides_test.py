@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 SERVER = os.path.abspath(sys.argv.pop(1))
 GPT2 = {"layers": 2, "heads": 4, "width": 64, "positions": 32, "vocabulary": 300}
 LLAMA = {**GPT2, "family": "llama", "keyValueHeads": 2, "feedForwardWidth": 96, "ropeTheta": 500000}

@@ -13,7 +13,7 @@ import textwrap
 import unittest
 
 sys.dont_write_bytecode = True
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tools/lib"))
 import chart  # noqa: E402

@@ -62,10 +62,8 @@ InstalledOperator::InstalledOperator() {
 
 InstalledOperator::~InstalledOperator() = default;
 
-// The tool looks for its files beside itself, so it is called by its place in the source tree.
 void InstalledOperator::ImportImages() {
-  shell_->Run(absl::StrCat("$(dirname $(readlink -f ", DataPath("tools/images.toml"),
-                           "))/images --bin=", DataPath(""),
+  shell_->Run(absl::StrCat(DataPath("tools/images"), " --bin=", DataPath(""),
                            " --out=images --tag=test --repository=muster.test"));
   for (const char* image : {"operator", "agent", "trainer"}) ImportImage(image);
 }
@@ -77,9 +75,7 @@ void InstalledOperator::ImportImage(const std::string& name) {
 
 void InstalledOperator::ImportOwnImage(const std::string& name) {
   const std::string archive = absl::StrCat(shell_->folder(), "/", name, ".tar");
-  // The tool looks for its files beside itself, too.
-  shell_->Run(absl::StrCat("$(readlink -f ", DataPath("tests/cluster/own_images.py"), ") ", name,
-                           " ", archive));
+  shell_->Run(absl::StrCat(DataPath("tests/cluster/own_images.py"), " ", name, " ", archive));
   const absl::Status imported = cluster_->ImportImage("all", archive);
   EXPECT_TRUE(imported.ok()) << imported;
   shell_->Run(absl::StrCat("rm ", archive));

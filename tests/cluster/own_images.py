@@ -8,24 +8,21 @@ Writes an image as users of a cluster have their own, without anything of muster
   prometheus, alertmanager  the programs of tests/testenv and of Debian, with the entry points of the upstream images
 It is called muster.test/NAME:own. Files come from folders that tools/setup keeps in the cache, and programs from PATH.
 """
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tools/lib"), str(ROOT / "tests/testenv")]
 import oci_layout  # noqa: E402
 import python_image  # noqa: E402
 import shared_libraries  # noqa: E402
 
-CACHE = pathlib.Path(os.environ.get("MUSTER_CACHE") or pathlib.Path.home() / ".cache/muster")
-OTHER_LIBC = CACHE / "sdk/other-libc"
-REFERENCE = CACHE / "sdk/pytorch-2.11.0-reference-1"
-ALERTMANAGER = CACHE / "sdk/alertmanager"
+OTHER_LIBC, REFERENCE, ALERTMANAGER = ((ROOT / "third_party/installed" / name).resolve().parent
+                                       for name in ("other-libc", "pytorch", "alertmanager"))
 
 
 def busybox(_):
@@ -46,7 +43,7 @@ def musl(scratch):
     # Nothing of the machine's own libc takes part: no header, no startup file, no library.
     subprocess.run(["clang-19", "-O", "-nostdlib", "-nostdlibinc", "-isystem", OTHER_LIBC / "usr/include/x86_64-linux-musl",
                     "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1", libraries / "Scrt1.o", libraries / "crti.o",
-                    pathlib.Path(__file__).resolve().parent / "say_rank.c", f"-L{scratch}", "-lc",
+                    pathlib.Path(__file__).absolute().parent / "say_rank.c", f"-L{scratch}", "-lc",
                     libraries / "crtn.o", "-o", program], check=True)
     layer = oci_layout.Layer("a program and musl")
     layer.file("usr/bin/say_rank", program, 0o755)

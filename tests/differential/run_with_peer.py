@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "testenv"))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent.parent / "testenv"))
 import build  # noqa: E402
 import place  # noqa: E402
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
+TOOLS = pathlib.Path(__file__).absolute().parent.parent.parent / "tools"
 MIB = 1 << 20
 NAMES = ("operator", "agent", "node-agent", "trainer")
 # What each program says, with its exit code, when it is run without a task.

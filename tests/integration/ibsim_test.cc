@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "agent/node/fabric_probe.h"
 #include "base/process.h"
+#include "base/testing/installed_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -58,10 +59,7 @@ Hca	1 "node-c"
 class IbsimTest : public testing::Test {
  protected:
   IbsimTest() {
-    const char* cache = ::getenv("MUSTER_CACHE");
-    const char* home = ::getenv("HOME");
-    const std::string root = cache != nullptr ? cache : absl::StrCat(home, "/.cache/muster");
-    tools_ = root + "/sdk/infiniband/usr";
+    tools_ = InstalledFolder("infiniband") + "/usr";
     libraries_ = tools_ + "/lib/x86_64-linux-gnu";
     char folder[] = "/tmp/muster-ibsim-XXXXXX";
     folder_ = ::mkdtemp(folder);

@@ -2,7 +2,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/testing/installed_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
@@ -24,10 +24,7 @@ namespace muster::control {
 namespace {
 
 std::string Program(const std::string& name) {
-  const char* cache = getenv("MUSTER_CACHE");
-  const char* home = getenv("HOME");
-  const std::string root = cache != nullptr ? cache : absl::StrCat(home, "/.cache/muster");
-  return absl::StrCat(root, "/sdk/prometheus/usr/bin/", name);
+  return absl::StrCat(InstalledFolder("prometheus"), "/usr/bin/", name);
 }
 
 int FreePort() {

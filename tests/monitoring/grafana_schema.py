@@ -8,9 +8,9 @@ import typing
 
 import prometheus_stack
 
-SDK = prometheus_stack.CACHE / "sdk/grafana-foundation-sdk-11.6.0"
-if not SDK.is_dir():
-    sys.exit(f"{SDK} is missing: tools/setup --test brings it")
+SDK = (prometheus_stack.INSTALLED / "grafana-schema").resolve().parent
+if not (SDK / "grafana_foundation_sdk").is_dir():
+    sys.exit("Grafana's schema is missing: tools/setup --test brings it")
 sys.path.insert(0, str(SDK))
 from grafana_foundation_sdk.cog import encoder, plugins, runtime  # noqa: E402
 from grafana_foundation_sdk.models import dashboard, units  # noqa: E402

@@ -13,10 +13,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-CACHE = pathlib.Path(os.environ.get("MUSTER_CACHE") or pathlib.Path.home() / ".cache/muster")
-PROMETHEUS = CACHE / "sdk/prometheus/usr/bin/prometheus"
-PROMTOOL = CACHE / "sdk/prometheus/usr/bin/promtool"
-ALERTMANAGER = CACHE / "sdk/alertmanager"
+INSTALLED = pathlib.Path(__file__).absolute().parent.parent.parent / "third_party/installed"
+PROMETHEUS = (INSTALLED / "prometheus").resolve().parent / "usr/bin/prometheus"
+PROMTOOL = PROMETHEUS.parent / "promtool"
+ALERTMANAGER = (INSTALLED / "alertmanager").resolve().parent
 # Debian's Alertmanager reads its templates from /usr/share, where only an installed package has them. It therefore runs in a
 # mount namespace whose /usr/share is that of the unpacked package.
 IN_ITS_PLACE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 ROOT = HERE.parent.parent
 sys.path += [str(HERE), str(ROOT / "tools/lib")]
 import grafana_board  # noqa: E402

@@ -17,7 +17,7 @@ def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags 
         fail("flags and nodes are for a private control plane")
     if nodes:
         flags = flags + ["--nodes=%d" % nodes]
-    all_tags = ["cluster", "local", "no-sanitizer"] + tags
+    all_tags = ["cluster", "no-sandbox", "no-sanitizer"] + tags
     native.cc_binary(
         name = name + "_bin",
         testonly = True,
@@ -32,7 +32,7 @@ def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags 
         name = name,
         srcs = ["//tests/testenv:run_cluster_test.py"],
         args = (["--private"] if private else []) + flags + ["--", "$(rootpath :%s_bin)" % name],
-        data = [":%s_bin" % name, "//tests/testenv:tool"] + data,
+        data = [":%s_bin" % name, "//tests/testenv:tool"] + data + (["//third_party/installed:containerd"] if nodes else []),
         tags = all_tags,
         env = env,
         timeout = timeout,

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 PAUSE = "muster.test/pause:1"
 
 

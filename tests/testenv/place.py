@@ -5,7 +5,7 @@ import pathlib
 import pwd
 import re
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 ROOT = HERE.parent.parent
 CACHE = pathlib.Path(os.environ.get("MUSTER_CACHE") or pathlib.Path.home() / ".cache/muster")
 RUN = CACHE / "testenv/run"

@@ -10,7 +10,7 @@ import pathlib
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools/lib"))
 import oci_layout  # noqa: E402
 import shared_libraries  # noqa: E402

@@ -6,12 +6,12 @@ Runs a test inside the shared control plane (started if it is not up, and left u
 """
 import hashlib
 import os
-import pathlib
 import re
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+# Bazel runs this file under the name of a test in another folder.
+sys.path.insert(0, os.path.abspath("tests/testenv"))
 import command_line  # noqa: E402
 import environment  # noqa: E402
 import place as places  # noqa: E402

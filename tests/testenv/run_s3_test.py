@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """usage: run_s3_test.py PROGRAM [ARGUMENT...] -- runs a test that starts the S3 server, which is built if it is missing."""
 import os
-import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+# Bazel runs this file under the name of a test in another folder.
+sys.path.insert(0, os.path.abspath("tests/testenv"))
 import build  # noqa: E402
 import place  # noqa: E402
 

@@ -8,7 +8,7 @@ def s3_test(name, srcs, deps, data = [], tags = [], args = [], timeout = "modera
       args: arguments of the binary.
       **kwargs: further attributes of the binary.
     """
-    all_tags = ["cluster", "local", "no-sanitizer"] + tags
+    all_tags = ["cluster", "no-sandbox", "no-sanitizer"] + tags
     native.cc_binary(
         name = name + "_bin",
         testonly = True,

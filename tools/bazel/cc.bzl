@@ -1,4 +1,7 @@
-"""cc_library, cc_binary and cc_test of every BUILD file: Bazel's own with a precompiled header (prelude.bzl)."""
+"""cc_library, cc_binary and cc_test of every BUILD file: Bazel's own with a precompiled header (prelude.bzl) and, under
+a sanitizer, with its flags (sanitizers.bzl)."""
+
+load("//tools/bazel:sanitizers.bzl", "ADDRESS_COPTS", "THREAD_COPTS", "is_instrumented")
 
 # Code that only tests use is compiled quickly, without optimisation; shipped code and benchmarks are optimised. Benchmarks
 # must not link unoptimised code: the linker keeps one copy of an inline function, and it might keep the slow one.
@@ -10,12 +13,21 @@ def _plain(kwargs, optimized):
 
 def _with_prelude(rule, plain, kwargs):
     prelude = "tests_prelude" if plain else "prelude"
-    copts = select({
-        "//third_party/prelude:off": [],
-        "//conditions:default": ["-include-pch", "$(GENDIR)/third_party/prelude/%s.pch" % prelude],
+    deps = kwargs.pop("deps", [])
+    torch = "torch_" if type(deps) == "list" and "@libtorch//:torch" in deps else ""
+    before, after = _TEST_COPTS if plain else [], kwargs.pop("copts", [])
+    variants = {"//conditions:default": (torch + prelude, []), "//tools/bazel:address_everywhere": (prelude + "_address", ADDRESS_COPTS)}
+    if is_instrumented(native.package_name()):
+        variants["//tools/bazel:address"] = (prelude + "_address", ADDRESS_COPTS)
+        variants["//tools/bazel:thread"] = (prelude + "_thread", THREAD_COPTS)
+    copts = {"//third_party/prelude:off": before + after}
+    for condition, (name, flags) in variants.items():
+        copts[condition] = flags + before + ["-include-pch", "$(GENDIR)/third_party/prelude/%s.pch" % name] + after
+    kwargs["copts"] = select(copts)
+    kwargs["deps"] = deps + select({
+        condition: ["//third_party/prelude:" + name]
+        for condition, (name, _) in variants.items()
     })
-    kwargs["copts"] = (_TEST_COPTS if plain else []) + copts + kwargs.pop("copts", [])
-    kwargs["deps"] = kwargs.pop("deps", []) + ["//third_party/prelude:" + prelude]
     rule(**kwargs)
 
 # `optimized` is set for tests that compute for long and for test code that benchmarks use: it is compiled like shipped code.

@@ -3,7 +3,8 @@ import fnmatch
 import functools
 import pathlib
 
-RULES = ("cc_library", "cc_binary", "cc_test", "sh_test", "py_test", "cluster_test")
+TESTS = ("cc_test", "sh_test", "py_test", "cluster_test", "s3_test", "cuda_test")
+RULES = ("cc_library", "cc_binary", "filegroup", *(test for test in TESTS if test != "cuda_test"))
 
 
 def _label(package, text):
@@ -31,6 +32,7 @@ class _Recorder(dict):
         self["cuda_benchmark"] = functools.partial(self._cuda, rule="cc_binary", testonly=True)
         self["cuda_host_library"] = functools.partial(self._cuda, rule="cc_library")
         self["cuda_test"] = functools.partial(self._cuda, rule="cc_test", testonly=True)
+        self["exports_files"] = lambda *args, **kwargs: []
         self["native"] = self
 
     def __missing__(self, name):
@@ -42,14 +44,15 @@ class _Recorder(dict):
         inside = [str(f.relative_to(self.package)) for f in self.files if self.package and str(f).startswith(self.package + "/")]
         return [f for f in inside if any(fnmatch.fnmatch(f, p) for p in patterns)]
 
-    def _rule(self, name, srcs=(), hdrs=(), deps=(), tags=(), testonly=False, rule="cc_library", optimized=False, **kwargs):
-        srcs = [s for s in srcs if isinstance(s, str)]
+    def _rule(self, name, srcs=(), hdrs=(), deps=(), data=(), tags=(), testonly=False, rule="cc_library", optimized=False, **kwargs):
+        srcs, data = ([s for s in names if isinstance(s, str)] for names in (srcs, data))
         self.targets[f"//{self.package}:{name}"] = {
             "file": self.build,
             "package": self.package,
             "srcs": [p for p in (_path(self.package, s) for s in srcs) if p],
             "hdrs": [p for p in (_path(self.package, h) for h in hdrs) if p],
             "deps": [_label(self.package, d) for d in deps],
+            "data": [_label(self.package, d) for d in [*srcs, *data]],
             "exports": [],
             "tags": list(tags),
             "testonly": testonly,
@@ -68,8 +71,22 @@ class _Recorder(dict):
         self.targets[f"//{self.package}:{name}"]["exports"] = [_label(self.package, d) for d in deps] + ["@system//:protobuf"]
 
 
+def inputs(label, targets):
+    """The labels of everything that a target and what it depends on name as sources and data: of files, and of targets."""
+    found, unseen = set(), [label]
+    while unseen:
+        one = unseen.pop()
+        if one not in found:
+            found.add(one)
+            target = targets.get(one, {"data": (), "deps": ()})
+            unseen += [*target["data"], *target["deps"]]
+    return found
+
+
 def load(root, files):
-    """{label: {file, package, srcs, hdrs, deps, exports, tags, testonly, rule, optimized}} of all C++ and test targets."""
+    """{label: {file, package, srcs, hdrs, deps, data, exports, tags, testonly, rule, optimized}} of C++ and test targets.
+
+    `data` has the labels of srcs as well; an srcs or a data that is no list of names, as of select(), is left out."""
     targets = {}
     for build in (f for f in files if f.name in ("BUILD", "BUILD.bazel")):
         if "tools/bazel" in str(build) or str(build).startswith("third_party"):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
 CHART = pathlib.Path("charts/muster")
 MANIFESTS = pathlib.Path("deploy/operator.yaml")
 MONITORING = pathlib.Path("deploy/monitoring/monitoring.yaml")

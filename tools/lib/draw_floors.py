@@ -6,10 +6,10 @@ import pathlib
 import sys
 import tomllib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent))
 import layered  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
 WIDTH = 1250
 BOX, FLOOR = 34, 64  # heights: a box, and from one floor to the next
 TITLE = 28

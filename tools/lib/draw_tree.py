@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-CRDS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/crd"
+CRDS = pathlib.Path(__file__).absolute().parent.parent.parent / "deploy/crd"
 LABEL = "network.topology.nvidia.com/"
 # name, workers, GPUs of each, topology
 JOBS = (("llama", 16, 8, {"require": "spine"}), ("gpt", 4, 8, {"require": "leaf"}), ("bert", 6, 4, {"prefer": "leaf"}),

@@ -12,7 +12,7 @@ import golden_documents
 import golden_list
 import golden_names
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
 
 
 def tracked():

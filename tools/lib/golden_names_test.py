@@ -5,7 +5,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent))
 import golden_documents  # noqa: E402
 import golden_list  # noqa: E402
 import golden_names  # noqa: E402

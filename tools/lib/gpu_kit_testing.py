@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 SCRIPTS = "gpu_kit", "gpu_kit_benchmarks", "gpu_kit_run"
 FACTS = {"python": "cp311", "torch": "2.11.0+cu130", "cuda": "13.0", "folder": "/t/torch", "cards": 1, "card": "NVIDIA H200", "capability": [9, 0], "memory": 1,
          "nccl": "2.28.9"}

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent))
 import images  # noqa: E402
 import package_sources  # noqa: E402
 import shared_libraries  # noqa: E402

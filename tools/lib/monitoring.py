@@ -9,10 +9,10 @@ import pathlib
 import sys
 import tomllib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent))
 import grafana_board  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
 SOURCES = pathlib.Path("deploy/monitoring")
 RULES = pathlib.Path("charts/muster/files/rules.yaml")
 BOARDS = pathlib.Path("charts/muster/files/boards")

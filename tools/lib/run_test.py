@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-TOOLS = pathlib.Path(__file__).resolve().parent.parent
+TOOLS = pathlib.Path(__file__).absolute().parent.parent
 # A Bazel that builds what it is asked for, or fails on request.
 BAZEL = '''#!/usr/bin/python3
 import os, pathlib, sys

@@ -1,6 +1,7 @@
 # Shared by the tools: messages, steps that report what failed, and the caches' locations. Sourced, not run.
 
-MUSTER_CACHE="${MUSTER_CACHE:-$HOME/.cache/muster}"
+# Tests run these tools without a home.
+MUSTER_CACHE="${MUSTER_CACHE:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache/muster}"
 MUSTER_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
 say() { printf '%s\n' "muster: $*" >&2; }
@@ -30,6 +31,21 @@ as_root() {
     sudo "$@"
   fi
 }
+
+# tree_digest: prints a digest of all files of the checkout that git knows or would add, and of what the machine has. It
+# fails where there is no git.
+tree_digest() (
+  cd "$MUSTER_ROOT" && git rev-parse --is-inside-work-tree >/dev/null 2>&1 || return 1
+  {
+    git ls-files -coz --exclude-standard | sort -z | xargs -0 sha256sum 2>/dev/null || true
+    cat .bazelrc.machine 2>/dev/null || true
+  } | sha256sum | cut -c1-32
+)
+
+# has_passed KEY, note_passed KEY: whether something has passed whose name and inputs are those of KEY. Bazel keeps this
+# for tests; here are the steps that it does not know. tools/setup forgets what was not asked for in a month.
+has_passed() { touch -c "$MUSTER_CACHE/passed/$1" 2>/dev/null && [ -e "$MUSTER_CACHE/passed/$1" ]; }
+note_passed() { mkdir -p "$MUSTER_CACHE/passed" && : >"$MUSTER_CACHE/passed/$1"; }
 
 # Bazel with one output base per configuration, so that switching between them rebuilds nothing.
 muster_output_base() {

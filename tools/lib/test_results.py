@@ -1,6 +1,8 @@
 """Reads test results from Bazel's build event files."""
 import dataclasses
 import json
+import pathlib
+import re
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
@@ -8,6 +10,11 @@ OK = ("PASSED", "FLAKY")
 # The statuses of a test that ended because Bazel did, and of a target that it never reached.
 UNFINISHED = ("NO_STATUS", "INCOMPLETE")
 INTERRUPTED = ("USER_INTERRUPTED", "INCOMPLETE", "SKIPPED", "UNKNOWN")
+# The last line of every test's log (tools/lib/cpu_seconds.sh).
+CPU = re.compile(r"^muster: ([\d.]+) s of CPU time for the user, ([\d.]+) s for the system$", re.M)
+# Lines that tell why a test failed: of GoogleTest, of Python's unittest, of sanitizers, of shells and of Bazel.
+WORDS = re.compile(r": Failure$|^[\w.]*(?:Error|Exception)\b|^FAIL: |\berror: |ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|"
+                   r"runtime error: |Check failed|Segmentation fault|Killed|TIMEOUT", re.M)
 
 
 @dataclasses.dataclass
@@ -19,6 +26,9 @@ class Target:
     failed: int = 0
     runs: int = 0
     failed_runs: int = 0
+    kept: int = 0  # runs whose result is that of an earlier one with the same inputs
+    cpu_seconds: float = 0.0
+    words: str = ""  # of the first failed run
 
     @property
     def ok(self):
@@ -32,19 +42,45 @@ class Suite:
     budgets: dict  # label -> seconds, of targets that declare a budget
 
 
+def _file(event, name):
+    """The path of an output of a test result, or None."""
+    for output in event.get("testActionOutput", []):
+        if output["name"] == name:
+            return pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path))
+    return None
+
+
+def _log(event):
+    path = _file(event, "test.log")
+    return path.read_text(errors="replace") if path and path.exists() else ""
+
+
+def cpu_seconds(log):
+    """What the last line of a log says, or 0: a test that was killed has none."""
+    found = CPU.findall(log[-200:])
+    return sum(map(float, found[-1])) if found else 0.0
+
+
+def first_words(log, lines=8):
+    """The lines of a failed test's log that tell first what was wrong; the log's end if none is recognized."""
+    found = WORDS.search(log)
+    if found:
+        start = log.rfind("\n", 0, found.start()) + 1
+        return "\n".join(log[start:].splitlines()[:lines])
+    return "\n".join(line for line in log.splitlines()[-lines - 1:] if not CPU.match(line))
+
+
 def cases(event):
     """(passed, failed) cases of a test result, from GoogleTest's XML; without it the target counts as one case."""
     ok = event["status"] in OK
-    for output in event.get("testActionOutput", []):
-        if output["name"] != "test.xml":
-            continue
-        try:
-            root = ElementTree.parse(urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path)).getroot()
-        except (OSError, ElementTree.ParseError):
-            break
+    path, total = _file(event, "test.xml"), 0
+    try:
+        root = ElementTree.parse(path).getroot() if path else {}
         total, bad = int(root.get("tests", 0)), int(root.get("failures", 0)) + int(root.get("errors", 0))
-        if total:
-            return (total - bad, bad) if ok or bad else (0, total)
+    except (OSError, ElementTree.ParseError):
+        pass
+    if total:
+        return (total - bad, bad) if ok or bad else (0, total)
     return (1, 0) if ok else (0, 1)
 
 
@@ -55,6 +91,11 @@ def _add(target, result):
     target.status = target.status if ok else result["status"]
     target.passed, target.failed = target.passed + passed, target.failed + failed
     target.runs, target.failed_runs = target.runs + 1, target.failed_runs + (not ok)
+    target.kept += bool(result.get("cachedLocally") or result.get("executionInfo", {}).get("cachedRemotely"))
+    log = _log(result)
+    target.cpu_seconds += cpu_seconds(log)
+    if not ok and not target.words:
+        target.words = first_words(log)
 
 
 def _events(path):
@@ -87,5 +128,6 @@ def read(path):
 
 def over_budget(suite, default_seconds):
     """[(label, seconds, budget)] of the targets that took longer than their budget or the default."""
-    took = [(label, t.seconds, suite.budgets.get(label, default_seconds)) for label, t in sorted(suite.targets.items())]
+    took = [(label, t.seconds, suite.budgets.get(label, default_seconds))
+            for label, t in sorted(suite.targets.items()) if t.kept < t.runs]
     return [entry for entry in took if entry[1] > entry[2]]

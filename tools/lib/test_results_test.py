@@ -24,6 +24,14 @@ class Reading(unittest.TestCase):
             event["testActionOutput"] = [{"name": "test.xml", "uri": path.as_uri()}]
         return {"id": {"testResult": {"label": label}}, "testResult": event}
 
+    def logged(self, label, status, log, **more):
+        """A testResult event with a log."""
+        path = self.folder / f"test {len(list(self.folder.iterdir()))}.log"
+        path.write_text(log)
+        event = self.result(label, status)
+        event["testResult"].update(testActionOutput=[{"name": "test.log", "uri": path.as_uri()}], **more)
+        return event
+
     def completed(self, label, **what):
         return {"id": {"targetCompleted": {"label": label}}, **what}
 
@@ -45,6 +53,35 @@ class Reading(unittest.TestCase):
     def test_runs_and_shards_of_a_target_are_one_target(self):
         target = self.read(self.result("//a", "FAILED"), self.result("//a", "PASSED", seconds=2)).targets["//a"]
         self.assertEqual((target.ok, target.runs, target.failed_runs, target.seconds), (False, 2, 1, 3.0))
+
+    def test_a_result_is_kept_if_this_clone_or_the_disk_cache_had_it(self):
+        suite = self.read(self.logged("//here", "PASSED", "", cachedLocally=True), self.result("//ran", "PASSED"),
+                          self.logged("//disk", "PASSED", "", executionInfo={"cachedRemotely": True}),
+                          self.logged("//anew", "PASSED", "", executionInfo={"strategy": "local"}))
+        self.assertEqual({label: t.kept for label, t in suite.targets.items()}, {"//here": 1, "//disk": 1, "//ran": 0, "//anew": 0})
+        self.assertEqual([label for label, *_ in test_results.over_budget(suite, 0.5)], ["//anew", "//ran"])
+
+    def test_cpu_seconds_are_those_of_the_last_line(self):
+        line = "muster: {} s of CPU time for the user, {} s for the system\n"
+        suite = self.read(self.logged("//a", "PASSED", "words " + line.format(9, 9) + "more\n" + line.format("1.25", "0.500")),
+                          self.logged("//b", "TIMEOUT", "it was killed\n"))
+        self.assertEqual({label: t.cpu_seconds for label, t in suite.targets.items()}, {"//a": 1.75, "//b": 0.0})
+
+    def test_the_first_words_of_a_failure_are_those_of_the_first_failed_run(self):
+        log = "[ RUN      ] A.B\nnoise\na/b_test.cc:7: Failure\nValue of: x\n" + "more\n" * 20
+        suite = self.read(self.logged("//a", "FAILED", log), self.logged("//a", "FAILED", "a/b_test.cc:9: Failure\n"))
+        self.assertEqual(suite.targets["//a"].words.splitlines()[:3], ["a/b_test.cc:7: Failure", "Value of: x", "more"])
+        self.assertEqual(len(suite.targets["//a"].words.splitlines()), 8)
+
+    def test_the_words_of_each_kind_of_failure_are_found_and_else_the_end_of_the_log_is_shown(self):
+        for log, first in (
+                ("ok\n==7==ERROR: AddressSanitizer: heap-use-after-free\n#0\n", "==7==ERROR: AddressSanitizer: heap-use-after-free"),
+                ("WARNING: ThreadSanitizer: data race (pid=7)\n", "WARNING: ThreadSanitizer: data race (pid=7)"),
+                ("Traceback (most recent call last):\n  x\nAssertionError: 1 != 2\n", "AssertionError: 1 != 2"),
+                ("FAIL: test_a (b.C)\n", "FAIL: test_a (b.C)"),
+                ("a.cc:3:7: runtime error: signed integer overflow\n", "a.cc:3:7: runtime error: signed integer overflow"),
+                ("one\ntwo\nmuster: 1 s of CPU time for the user, 0 s for the system\n", "one")):
+            self.assertEqual(test_results.first_words(log).splitlines()[0], first)
 
     def test_what_did_not_build_is_told_apart_from_what_was_not_come_to(self):
         suite = self.read(self.completed("//built", completed={"success": True}), self.completed("//broken", completed={}),

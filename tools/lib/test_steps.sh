@@ -1,5 +1,6 @@
 # The steps of tools/test: their commands, time limits and records for the summary. Sourced, not run.
-# Needs MODE, RESULTS (a folder), BEGIN (seconds since the epoch) and MINUTES (0: no limit).
+# Needs MODE, FRESH (1: nothing kept counts), TREE (the digest of the checkout, or nothing), RESULTS (a folder), BEGIN (seconds since
+# the epoch) and MINUTES (0: no limit).
 
 # Tests that are running when the time is over get so many minutes more, and failures may run again for a few beyond
 # these. A build gets none: its tests would not begin.
@@ -9,6 +10,25 @@ RUNNING=0
 BESIDE=0
 LOAD=()
 SUITES=()
+
+# The minutes that a step takes on two cores if nothing of it is kept.
+declare -A USUAL=(
+  ["control plane: build"]=6 ["build: tests"]=17 ["tests"]=12 ["$LONE"]=14 ["build: $ASAN"]=9 ["$ASAN"]=3
+  ["build: $TSAN"]=6 ["$TSAN"]=3 ["fuzz"]=4
+)
+
+# is_kept STEP: succeeds, and says so, if the step has passed on the same files. keep STEP: it has.
+is_kept() {
+  [ "$FRESH" -eq 0 ] && [ -n "$TREE" ] && has_passed "$1-$TREE" || return 1
+  say "$1: kept, for it has passed on the same files"
+}
+keep() { [ -z "$TREE" ] || note_passed "$1-$TREE"; }
+
+# announce TITLE [NUMBER]: says that a step, or that many test targets, begin.
+announce() {
+  local usual="${USUAL[$1]:-}"
+  say "$1${2:+, $2 targets}${usual:+ (up to $usual min on two cores, less if results are kept)}"
+}
 
 # Processes that were started in the background.
 end_children() {
@@ -70,6 +90,48 @@ select_targets() {
   fi
 }
 
+# green_commit: prints the newest commit of this branch or of origin/main whose tests have all passed on this machine.
+green_commit() {
+  git rev-list --max-count=1000 HEAD origin/main 2>/dev/null | grep -m 1 -xFf "$MUSTER_CACHE/green" 2>/dev/null
+}
+
+# note_green: records the commit if all of its tests have passed and nothing else lies in the checkout.
+note_green() {
+  [ -z "$(git status --porcelain 2>/dev/null)" ] || return 0
+  git rev-parse HEAD >>"$MUSTER_CACHE/green" 2>/dev/null || true
+}
+
+# label_of FILE: prints its label, or that of all targets of its package if it says how they are built.
+label_of() {
+  local package="$1"
+  while [ "$package" != . ]; do
+    package="$(dirname "$package")"
+    [ -e "$package/BUILD.bazel" ] || [ -e "$package/BUILD" ] || continue
+    case "$(basename "$1")" in
+      BUILD | BUILD.bazel) echo "//${package#.}:all" ;;
+      *) [ "$package" = . ] && echo "//:$1" || echo "//$package:${1#"$package"/}" ;;
+    esac
+    return
+  done
+}
+
+# select_changed FILE QUERY: writes which of the tests of a query depend on a file that differs from the green commit.
+select_changed() {
+  local base files file labels=()
+  base="$(green_commit)" || base="$(git merge-base HEAD origin/main)" || base=HEAD
+  say "compared with $(git log -1 --format='%h %s' "$base")"
+  files="$(git diff --name-only "$base" && git ls-files -o --exclude-standard)"
+  if grep -qE '(^WORKSPACE|^\.bazelrc|\.bzl|\.BUILD|^tools/setup|^tools/build_rules/.*)$' <<<"$files"; then
+    select_targets "$1" "$2"
+    return
+  fi
+  while read -r file; do
+    [ -z "$file" ] || labels+=("$(label_of "$file")")
+  done <<<"$files"
+  # A file of no target, such as a document, is an error of the query that does not matter.
+  muster_bazel default query --noshow_progress --keep_going "($2) intersect rdeps(//..., set(${labels[*]}))" 2>/dev/null | sort >"$1" || true
+}
+
 # law_query NAME: prints a query of [sanitize] in tools/law.toml, on one line.
 law_query() {
   /usr/bin/python3 -c 'import sys, tomllib
@@ -105,16 +167,19 @@ end_build_ahead() {
 
 # flags_of CONFIG: stores in FLAGS the flags shared by its builds and tests. Different flags make Bazel analyse all again.
 flags_of() {
-  FLAGS=(--noshow_progress --keep_going --nocache_test_results)
+  FLAGS=(--noshow_progress --keep_going)
+  [ "$FRESH" -eq 0 ] || FLAGS+=(--nocache_test_results)
   [ "$1" = default ] || FLAGS+=(--config="$1")
   [ "$MODE" != full ] || FLAGS+=(--test_env=MUSTER_FULL=1 --test_timeout=3600)
+  [ "$MODE-$1" != full-asan ] || FLAGS+=(--define=sanitizer=address_everywhere)
 }
 
 # build_tests CONFIG TITLE TARGET...: builds tests. Targets that do not build fail as tests and are reported there.
 build_tests() {
   flags_of "$1"
+  [ "$#" -gt 2 ] || return 0
   bazel_command "$1" build "${FLAGS[@]}" -- "${@:3}"
-  say "build: $2"
+  announce "build: $2"
   local GRACE=0
   timed "build: $2" "${BAZEL[@]}" 2>"$RESULTS/build.log"
 }
@@ -140,7 +205,7 @@ run_suite() {
   reached "$2" || return 0
   targets_of "$2"
   [ "${#TARGETS[@]}" -gt 0 ] || return 0
-  say "tests: $2"
+  announce "$2" "${#TARGETS[@]}"
   SUITES+=("$1:$2")
   suite_command "$1" "$2" "$RESULTS/$2.json" "${TARGETS[@]}"
   heed "${BAZEL[@]}" >"$RESULTS/$2.log" 2>&1 || status=$?
@@ -153,7 +218,7 @@ begin_suite() {
   reached "$2" || return 0
   targets_of "$2"
   [ "${#TARGETS[@]}" -gt 0 ] || return 0
-  say "tests: $2"
+  announce "$2" "${#TARGETS[@]}"
   SUITES+=("$1:$2")
   suite_command "$1" "$2" "$RESULTS/$2.json" "${TARGETS[@]}"
   timeout --kill-after=120 "$(time_left)" "${BAZEL[@]}" >"$RESULTS/$2.log" 2>&1 &
@@ -170,7 +235,8 @@ end_suite() {
 }
 
 # run_failed_again: reruns failed targets once, one at a time and with nothing beside them. A failure that does not
-# recur is reported as such.
+# recur is reported as such. Such a pass is not kept: it has another environment than every other run, and that is a part
+# of the key under which Bazel looks a result up.
 run_failed_again() {
   local suite title status GRACE="$AGAIN_GRACE"
   mkdir -p "$RESULTS/again"
@@ -179,7 +245,9 @@ run_failed_again() {
     mapfile -t TARGETS < <(/usr/bin/python3 "$MUSTER_ROOT/tools/lib/test_summary.py" --failed "$RESULTS/$title.json")
     [ "${#TARGETS[@]}" -gt 0 ] || continue
     say "again, alone: ${TARGETS[*]}"
-    suite_command "${suite%%:*}" "$title" "$RESULTS/again/$title.json" --local_test_jobs=1 "${TARGETS[@]}"
+    /usr/bin/python3 "$MUSTER_ROOT/tools/lib/test_summary.py" --first-words "$RESULTS/$title.json" >"$RESULTS/$title.first"
+    suite_command "${suite%%:*}" "$title" "$RESULTS/again/$title.json" --local_test_jobs=1 --nocache_test_results \
+      --test_env=MUSTER_RUN=again "${TARGETS[@]}"
     status=0
     heed "${BAZEL[@]}" >"$RESULTS/again/$title.log" 2>&1 || status=$?
     ! was_ended "$status" || say "there was no time for that"
@@ -187,10 +255,23 @@ run_failed_again() {
   done
 }
 
+# Fuzz targets are built and run only if something has changed since they passed.
+fuzz() {
+  local seconds=10
+  [ "$MODE" != full ] || seconds=300
+  if is_kept fuzz; then
+    printf 'kept\t0\tfuzz\n' >>"$RESULTS/steps.txt"
+    return
+  fi
+  announce fuzz
+  timed fuzz "$MUSTER_ROOT/tools/fuzz" --seconds "$seconds" $([ "$FRESH" -eq 0 ] || echo --fresh) --report "$RESULTS/fuzz.txt"
+  ! grep -q $'^ok\t[0-9]*\tfuzz$' "$RESULTS/steps.txt" || keep fuzz
+}
+
 # A file that does not include what it uses compiles only with the precompiled headers.
 run_plain_build() {
   bazel_command plain build --config=plain --noshow_progress --keep_going //...
-  say "build: without precompiled headers"
+  announce "build: without precompiled headers"
   timed "build: without precompiled headers" "${BAZEL[@]}" 2>"$RESULTS/plain.log"
   grep -E 'error:' "$RESULTS/plain.log" | head -40 >&2 || true
 }

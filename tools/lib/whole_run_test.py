@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-TOOLS = pathlib.Path(__file__).resolve().parent.parent
+TOOLS = pathlib.Path(__file__).absolute().parent.parent
 UNIT, INTEGRATION, LONE, PURE = "//a:unit_test", "//tests/i:integration_test", "//t:lone_test", "//a:pure_test"
 
 BAZEL = '''#!/usr/bin/python3
@@ -51,6 +51,12 @@ def tests(events):
                 signal.pause()
             bad |= outcome != "PASSED"
             event = {"id": {"testResult": {"label": label}}, "testResult": {"status": outcome, "testAttemptDurationMillis": "61000"}}
+            if label in plan["kept"] and "--nocache_test_results" not in arguments:
+                event["testResult"]["executionInfo"] = {"cachedRemotely": True}
+            if label in plan["logs"]:
+                log = fake / ("log" + label.replace("/", "_"))
+                log.write_text(plan["logs"][label] if outcome != "PASSED" else "all is well\\n")
+                event["testResult"]["testActionOutput"] = [{"name": "test.log", "uri": log.as_uri()}]
             if outcome == "UNBUILT":
                 event = {"id": {"targetCompleted": {"label": label}}, "completed": {}}
             events.write(json.dumps(event) + "\\n")
@@ -58,7 +64,7 @@ def tests(events):
 
 status = 0
 if command == "query":
-    print("\\n".join(query(arguments[-1])))
+    print(*query(arguments[-1]), sep="\\n", end="\\n" if query(arguments[-1]) else "")
 elif command == "build":
     status = 1 if config in plan["broken"] else 0
 elif command == "test":
@@ -103,7 +109,7 @@ class WholeRun(unittest.TestCase):
             "queries": [["test_iterations", [UNIT, PURE]], ["no-tsan", [UNIT]], ["no-sanitizer", [INTEGRATION, UNIT]],
                         ["except attr(tags, exclusive", [PURE, INTEGRATION, UNIT]], ["attr(tags, exclusive", [LONE]],
                         ["attr(tags, cluster, tests(set", []], ["cluster", [PURE, UNIT]]],
-            "outcomes": {}, "broken": [], "clock": {},
+            "outcomes": {}, "broken": [], "clock": {}, "kept": [], "logs": {},
         }
 
     def start(self, *arguments):
@@ -131,15 +137,15 @@ class WholeRun(unittest.TestCase):
 
     def test_without_a_flag_all_tests_run_plain_and_no_sanitizer(self):
         code, out, last = self.run_test()
-        # Lint, two steps of the control plane, the build, four tests.
-        self.assertEqual((code, last), (0, "8 passed, 0 failed"), out + self.errors)
+        # Lint, the control plane, the build, four tests.
+        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
         self.assertEqual(self.targets_of("default"), [[PURE, UNIT, INTEGRATION], [LONE]])
         self.assertEqual(self.calls("test", "asan") + self.calls("test", "tsan"), [])
         self.assertFalse((self.fake / "fuzzed").exists())
 
     def test_ci_adds_sanitizers_and_fuzz_and_runs_a_unit_test_under_one_instead_of_plain(self):
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (0, "14 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "13 passed, 0 failed"), out + self.errors)
         self.assertEqual(self.targets_of("default"), [[PURE, INTEGRATION], [LONE]])
         self.assertEqual(self.targets_of("asan"), [[UNIT, INTEGRATION]])
         self.assertEqual(self.targets_of("tsan"), [[UNIT]])
@@ -162,30 +168,120 @@ class WholeRun(unittest.TestCase):
     def test_what_fails_once_is_run_again_alone_and_told(self):
         self.plan["outcomes"] = {f"default {PURE}": ["FAILED", "PASSED"], f"asan {UNIT}": ["FAILED", "PASSED"]}
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (0, "14 passed, 0 failed"), out + self.errors)
-        again = out[out.index("passed only when run again:"):]
-        self.assertIn(f"  {PURE} (tests)\n", again)
-        self.assertIn(f"  {UNIT} (address and undefined-behaviour sanitizers)\n", again)
+        self.assertEqual((code, last), (0, "13 passed, 0 failed"), out + self.errors)
+        again = out[out.index("passed only when run again;"):]
+        self.assertIn(f"  {PURE} (tests), which", again)
+        self.assertIn(f"  {UNIT} (address and undefined-behaviour sanitizers), which", again)
         self.assertEqual(self.targets_of("default")[-1], [PURE])
         self.assertIn("--local_test_jobs=1", self.calls("test", "default")[-1]["arguments"])
+
+    def test_a_pass_of_the_second_run_is_told_with_the_first_ones_words_and_not_kept(self):
+        self.plan["outcomes"] = {f"default {PURE}": ["FAILED", "PASSED"]}
+        self.plan["logs"] = {PURE: "[ RUN      ] Pure.Test\na/pure_test.cc:7: Failure\nExpected equality: 1\n"}
+        code, out, last = self.run_test()
+        self.assertEqual(code, 0, out + self.errors)
+        self.assertIn(f"  {PURE} (tests), which failed first with:\n      a/pure_test.cc:7: Failure\n      Expected equality: 1\n", out)
+        first, again = self.calls("test", "default")[0]["arguments"], self.calls("test", "default")[-1]["arguments"]
+        self.assertNotIn("--nocache_test_results", first)
+        self.assertIn("--nocache_test_results", again)
+        # Bazel looks results up by the environment, too, so no other run finds this one's.
+        self.assertIn("--test_env=MUSTER_RUN=again", again)
+        self.assertFalse([a for a in first if "MUSTER_RUN" in a])
+
+    def test_what_is_kept_is_counted_and_fresh_runs_it(self):
+        self.plan["kept"] = [PURE, UNIT, LONE]
+        code, out, last = self.run_test()
+        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        self.assertIn("\n1 test targets ran; of 3 the result is kept, ", out)
+        code, out, last = self.run_test("--fresh")
+        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        self.assertIn("\n4 test targets ran; of 0 the result is kept, ", out)
+
+    def git(self, *arguments):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+
+    def repository(self):
+        self.git("init", "-q")
+        (self.root / ".gitignore").write_text("__pycache__/\n")
+
+    def commit(self, **files):
+        for name, text in files.items():
+            (self.root / name).write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-qm", "some change")
+        return self.git("rev-parse", "HEAD")
+
+    def lints(self):
+        path = self.fake / "lints"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def test_lint_and_fuzzing_are_kept_until_a_file_changes(self):
+        (self.root / "tools/lint").write_text('#!/bin/sh\necho >>"$FAKE/lints"\necho "lint: 0 findings, 0 notes"\n')
+        self.repository()
+        self.commit(BUILD="")
+        for tries, fuzzed in ((1, True), (1, False)):
+            (self.fake / "fuzzed").unlink(missing_ok=True)
+            code, out, last = self.run_test("--ci")
+            self.assertEqual((code, self.lints(), (self.fake / "fuzzed").exists()), (0, tries, fuzzed), out + self.errors)
+        self.run_test("--ci", "--fresh")
+        self.assertEqual((self.lints(), (self.fake / "fuzzed").exists()), (2, True))
+        self.commit(page="words")
+        self.run_test("--ci")
+        self.assertEqual(self.lints(), 3)
+
+    def test_lint_that_failed_is_not_kept(self):
+        (self.root / "tools/lint").write_text('#!/bin/sh\necho >>"$FAKE/lints"\nexit 1\n')
+        self.repository()
+        self.commit(BUILD="")
+        for tries in (1, 2):
+            code, out, last = self.run_test("--fast")
+            self.assertEqual((code, self.lints()), (1, tries), out + self.errors)
+
+    def test_changed_runs_what_depends_on_files_that_differ_from_the_newest_commit_that_passed(self):
+        self.repository()
+        (self.root / "a").mkdir()
+        (self.root / "a/BUILD.bazel").write_text("")
+        (self.root / "a/rule.cc").write_text("one")
+        green = self.commit(WORKSPACE="")
+        self.assertEqual(self.run_test()[0], 0)
+        (self.root / "a/rule.cc").write_text("two")
+        self.plan["queries"].insert(0, ["set(//a:rule.cc)", [PURE]])
+        self.plan["queries"].insert(0, [f"set({PURE} )", [PURE]])
+        self.plan["queries"].insert(0, [f"attr(tags, exclusive, tests(set({PURE} )", []])
+        code, out, last = self.run_test("--changed")
+        self.assertEqual((code, last), (0, "4 passed, 0 failed"), out + self.errors)
+        self.assertEqual(self.targets_of("default")[-1], [PURE])
+        self.assertEqual(self.calls("build", "default")[-1]["labels"], [PURE])
+        self.assertIn(f"compared with {green[:7]}", self.errors)
+        self.plan["queries"][2] = ["set(//a:rule.cc)", []]
+        self.plan["queries"].insert(0, ["set()", []])
+        code, out, last = self.run_test("--changed")
+        self.assertEqual((code, last), (0, "2 passed, 0 failed"), out + self.errors)
+        self.assertIn("no test depends on what has changed", out)
+        del self.plan["queries"][0]
+        # How targets are built decides about all of them.
+        (self.root / "WORKSPACE").write_text("# other")
+        self.run_test("--changed")
+        self.assertIn(INTEGRATION, self.targets_of("default")[-2] + self.targets_of("default")[-1])
 
     def test_what_fails_twice_fails(self):
         self.plan["outcomes"] = {f"default {LONE}": ["FAILED", "TIMEOUT"]}
         code, out, last = self.run_test()
-        self.assertEqual((code, last), (1, "7 passed, 1 failed"), out + self.errors)
+        self.assertEqual((code, last), (1, "6 passed, 1 failed"), out + self.errors)
         self.assertNotIn("passed only when run again", out)
         self.assertEqual(self.targets_of("default")[-1], [LONE])
 
     def test_a_build_that_fails_fails_the_run_though_every_test_passes(self):
         self.plan["broken"] = ["tsan"]
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (1, "13 passed, 1 failed"), out + self.errors)
+        self.assertEqual((code, last), (1, "12 passed, 1 failed"), out + self.errors)
         self.assertRegex(out, "FAILED +build: thread sanitizer")
 
     def test_a_target_that_does_not_build_fails_and_is_not_run_again(self):
         self.plan["outcomes"] = {f"default {PURE}": ["UNBUILT"]}
         code, out, last = self.run_test()
-        self.assertEqual((code, last), (1, "7 passed, 1 failed"), out + self.errors)
+        self.assertEqual((code, last), (1, "6 passed, 1 failed"), out + self.errors)
         self.assertRegex(out, f"did not build +{PURE}")
         self.assertEqual(len(self.targets_of("default")), 2)
 
@@ -212,23 +308,29 @@ class WholeRun(unittest.TestCase):
     def test_steps_that_are_not_reached_are_named_and_the_rest_counts(self):
         self.plan["clock"] = {"test asan": 75}
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (0, "10 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "9 passed, 0 failed"), out + self.errors)
         self.assertEqual(self.targets_of("tsan"), [])
         self.assertIn("not run, for 75 min were over:\n  thread sanitizer: 1 test targets\n  build: thread sanitizer\n  fuzz\n"
-                      "1 test targets and 2 other steps were not run\n\n10 passed, 0 failed\n", out)
+                      "1 test targets and 2 other steps were not run\n", out)
 
     def test_nothing_reached_is_no_success(self):
         self.plan["clock"] = {"build default": 76}
-        code, out, last = self.run_test()
-        self.assertEqual((code, last), (1, "4 passed, 1 failed"), out + self.errors)
+        code, out, last = self.run_test("--minutes", "75")
+        self.assertEqual((code, last), (1, "3 passed, 1 failed"), out + self.errors)
         self.assertIn("no test ran", out)
         self.assertIn("4 test targets and 0 other steps were not run", out)
+
+    def test_only_ci_has_a_limit_of_its_own(self):
+        self.plan["clock"] = {"build default": 300}
+        code, out, last = self.run_test()
+        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        self.assertEqual(set(self.limits("build") + self.limits("test")), {0})
 
     def test_a_failure_is_run_again_though_the_time_for_new_steps_is_over(self):
         self.plan["outcomes"] = {f"default {PURE}": ["FAILED", "PASSED"]}
         self.plan["clock"] = {"test default": 76}
-        code, out, last = self.run_test()
-        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        code, out, last = self.run_test("--minutes", "75")
+        self.assertEqual((code, last), (0, "6 passed, 0 failed"), out + self.errors)
         self.assertIn("tests, one at a time: 1 test targets", out)
         self.assertIn("passed only when run again", out)
 

@@ -7,12 +7,15 @@ each has a token of its own pod, which the server reviews, and its own certifica
 import contextlib
 import json
 import os
-import socket
+import pathlib
 import sys
 import time
 import types
 
 import control_plane as plane
+
+sys.path.append(str(pathlib.Path(__file__).absolute().parent.parent.parent / "tools/lib"))
+from reserved_port import ReservedPort  # noqa: E402
 
 NAMESPACE = "swarm"
 JOBS = 10
@@ -20,21 +23,11 @@ LEASE = 15  # seconds, the default
 REACH_CPU, REACH_MEMORY, REACH_BACK = 0.30, 300, 10
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def replica(binary, own, ports):
     """One of two replicas; agents are given both addresses."""
-    everyone = ",".join(f"127.0.0.1:{port}" for port in ports)
+    everyone = ",".join(port.address for port in ports)
     return plane.Program(
-        binary, f"--kubeconfig={os.environ['KUBECONFIG']}", f"--coordinator=127.0.0.1:{own}", f"--advertise=127.0.0.1:{own}",
+        binary, f"--kubeconfig={os.environ['KUBECONFIG']}", f"--coordinator={own.address}", f"--advertise={own.address}",
         f"--pod-coordinator={everyone}", "--http=", "--probes=", f"--lease-namespace={NAMESPACE}", f"--lease-duration={LEASE}s",
         f"--qps={plane.QPS}", f"--burst={plane.BURST}", "--workers=4")
 
@@ -101,7 +94,7 @@ def change_leader(swarm, agents, old, new, kill):
 
 def measure(binary, swarm_binary, agents, programs):
     """The figures of the table, by name."""
-    ports = free_ports(2)
+    ports = [ReservedPort(), ReservedPort()]
     first, second = (programs.enter_context(replica(binary, port, ports)) for port in ports)
     for one in (first, second):
         one.wait_for("http ", timeout=60)

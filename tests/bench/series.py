@@ -21,8 +21,8 @@ RANKS, SCRAPES = 64, 20
 
 def operator(binary, coordinator, pages):
     return plane.Program(
-        binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", f"--coordinator=127.0.0.1:{coordinator}",
-        f"--pod-coordinator=127.0.0.1:{coordinator}", f"--http=127.0.0.1:{pages}", "--probes=", f"--lease-namespace={agents.NAMESPACE}")
+        binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", f"--coordinator={coordinator.address}",
+        f"--pod-coordinator={coordinator.address}", f"--http={pages.address}", "--probes=", f"--lease-namespace={agents.NAMESPACE}")
 
 
 def lines_of(text):
@@ -30,13 +30,13 @@ def lines_of(text):
 
 
 def measure(binary, swarm_binary, programs):
-    ports = agents.free_ports(2)
+    ports = [agents.ReservedPort(), agents.ReservedPort()]
     programs.enter_context(operator(binary, *ports)).wait_for("http ", timeout=60)
     swarm = programs.enter_context(agents.Swarm(
         swarm_binary, f"--kubeconfig={os.environ['KUBECONFIG']}", f"--namespace={agents.NAMESPACE}", "--nodes=1"))
     agents.submit(RANKS, count=1)
     swarm.wait_until("an active round of all ranks", lambda now: now["active"] == RANKS, timeout=180)
-    pages = operator_pages.Pages("127.0.0.1", ports[1], agents.NAMESPACE)
+    pages = operator_pages.Pages("127.0.0.1", ports[1].number, agents.NAMESPACE)
     steps = f'muster_job_last_step_timestamp_seconds{{training_job="{agents.NAMESPACE}/job-0"}}'
     while steps not in pages.timed("/metrics")[1]:
         time.sleep(0.1)

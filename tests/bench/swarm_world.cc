@@ -1,9 +1,5 @@
 #include "tests/bench/swarm_world.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <random>
 #include <utility>
 
@@ -21,26 +17,6 @@ namespace {
 constexpr int kPodsPerNode = 250;
 constexpr int kKubeletThreads = 2;
 
-// Returns "127.0.0.1:PORT" addresses with ports that were free a moment ago: replicas must know
-// each other's addresses before they start.
-std::vector<std::string> FreeAddresses(int count) {
-  std::vector<std::string> addresses;
-  std::vector<int> fds;
-  for (int i = 0; i < count; ++i) {
-    fds.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    ::bind(fds.back(), generic, size);
-    ::getsockname(fds.back(), generic, &size);
-    addresses.push_back(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)));
-  }
-  for (const int fd : fds) ::close(fd);
-  return addresses;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SwarmWorld>> SwarmWorld::Start(int replicas,
@@ -50,7 +26,13 @@ absl::StatusOr<std::unique_ptr<SwarmWorld>> SwarmWorld::Start(int replicas,
   memory.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
   MUSTER_ASSIGN_OR_RETURN(world->memory_, kube::MemoryApi::Open(Clock::Real(), std::move(memory)));
   world->api_ = std::make_unique<control::FakeTokenApi>(*world->memory_, Clock::Real());
-  const std::vector<std::string> addresses = FreeAddresses(replicas);
+  // Replicas must know each other's addresses before they start.
+  std::vector<std::string> addresses;
+  for (int i = 0; i < replicas; ++i) {
+    MUSTER_ASSIGN_OR_RETURN(ReservedPort port, ReservedPort::Reserve());
+    addresses.push_back(port.address());
+    world->ports_.push_back(std::move(port));
+  }
   for (const std::string& address : addresses) {
     control::OperatorOptions app;
     app.coordinator_addresses = {address};

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/reserved_port.h"
 #include "operator/app/operator_app.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/kube/memory/memory_api.h"
@@ -49,6 +50,7 @@ class SwarmWorld {
   std::unique_ptr<kube::MemoryApi> memory_;
   std::unique_ptr<control::FakeTokenApi> api_;
   MemoryFiles files_;
+  std::vector<ReservedPort> ports_;
   std::vector<std::unique_ptr<control::OperatorApp>> apps_;
   std::unique_ptr<agent::AgentSwarm> swarm_;
   std::unique_ptr<agent::SwarmKubelet> kubelet_;

@@ -1,10 +1,8 @@
 // A node agent as a process of its own, with a fake driver and a folder in place of /sys, beside a
 // live operator with a TCP port: the Node gets labels and its condition, and nobody can report
 // about another's node.
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -28,7 +26,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process.h"
-#include "base/unique_fd.h"
+#include "base/testing/reserved_port.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
@@ -119,7 +117,7 @@ class NodeAgentTest : public testing::Test {
                  "--nvml=" + root + "/agent/hardware/libfake_nvml.so",
                  "--ibnetdiscover=" + folder_ + "/ibnetdiscover",
                  "--state-dir=" + folder_ + "/state",
-                 "--metrics=127.0.0.1:" + port_,
+                 "--metrics=" + port_.address(),
                  "--period=1s"};
     spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
     spec.env = {"PATH=/usr/bin:/bin", "FAKE_NVML=" + folder_ + "/nvml"};
@@ -172,20 +170,7 @@ class NodeAgentTest : public testing::Test {
     }
     return true;
   }
-  // A port that was free a moment ago.
-  static std::string FreePort() {
-    const UniqueFd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* where = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(probe.get(), where, size), 0);
-    EXPECT_EQ(::getsockname(probe.get(), where, &size), 0);
-    return absl::StrCat(ntohs(address.sin_port));
-  }
-
-  const std::string port_ = FreePort();
+  const ReservedPort port_ = *ReservedPort::Reserve();
   std::string folder_;
   std::unique_ptr<kube::MemoryApi> memory_;
   std::unique_ptr<FakeTokenApi> api_;
@@ -205,7 +190,7 @@ TEST_F(NodeAgentTest, TheNodeSaysWhatItsAgentFinds) {
   EXPECT_EQ(hardware["gpus"][0]["numa"], 1);
   EXPECT_EQ(hardware["infiniband"][0]["switchName"], "leaf-0");
 
-  httplib::Client client("http://127.0.0.1:" + port_);
+  httplib::Client client("http://" + port_.address());
   std::string page;
   ASSERT_TRUE(Eventually([&] {
     const auto answer = client.Get("/metrics");
@@ -300,7 +285,7 @@ TEST_F(NodeAgentTest, ANodeWithoutAnythingReportsThat) {
   fs::remove_all(folder_ + "/sys");
   Write("nvml", "init 9\n");
   StartAgent();
-  httplib::Client client("http://127.0.0.1:" + port_);
+  httplib::Client client("http://" + port_.address());
   ASSERT_TRUE(Eventually([&] {
     const auto page = client.Get("/metrics");
     return page && absl::StrContains(page->body, "\nmuster_node_agent_reports_total 1\n");

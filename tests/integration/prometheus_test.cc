@@ -1,9 +1,5 @@
 // Tests that a real Prometheus scrapes the operator's /metrics.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -14,6 +10,7 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "base/testing/installed_folder.h"
+#include "base/testing/reserved_port.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
@@ -25,18 +22,6 @@ namespace {
 
 std::string Program(const std::string& name) {
   return absl::StrCat(InstalledFolder("prometheus"), "/usr/bin/", name);
-}
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
 }
 
 // Fixture with a real operator and a training job of two workers, one of which has reported a step.
@@ -74,15 +59,14 @@ class PrometheusTest : public testing::Test {
         << "scrape_configs:\n- job_name: muster\n  authorization: {credentials_file: '"
         << world_.http_token_file() << "'}\n  static_configs:\n"
         << "  - targets: ['" << world_.app->http_address() << "']\n";
-    const std::string address = absl::StrCat("127.0.0.1:", FreePort());
     auto launched = ProcessLauncher::Real().Launch(
         {.argv = {Program("prometheus"), "--config.file=" + config, "--storage.tsdb.path=" + folder,
-                  "--web.listen-address=" + address, "--log.level=warn"},
+                  "--web.listen-address=" + port_.address(), "--log.level=warn"},
          .env = {"HOME=" + testing::TempDir()},
          .die_with_parent = true});
     ASSERT_TRUE(launched.ok()) << launched.status() << "; tools/setup --test brings it";
     prometheus_ = *std::move(launched);
-    http_ = std::make_unique<httplib::Client>("http://" + address);
+    http_ = std::make_unique<httplib::Client>("http://" + port_.address());
   }
   // The "data" of Prometheus's answer; null if there is none yet.
   Json Data(const std::string& path) {
@@ -93,6 +77,7 @@ class PrometheusTest : public testing::Test {
   }
 
   OperatorWorld world_;
+  const ReservedPort port_ = *ReservedPort::Reserve();
   std::unique_ptr<Process> prometheus_;
   std::unique_ptr<httplib::Client> http_;
 };

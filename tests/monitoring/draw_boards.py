@@ -45,7 +45,7 @@ def main():
         operator = operators.TrainingOperator(folder, [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]], text)
         alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), stack.Webhook(), MailServer().start())
         rules = (ROOT / monitoring.RULES).read_text()
-        prometheus = stack.Stack(folder, operator.address, operator.token, rules, alerting, f"127.0.0.1:{stack.free_port()}")
+        prometheus = stack.Stack(folder, operator.address, operator.token, rules, alerting, stack.ReservedPort())
         try:
             stack.wait_for("the first steps", lambda: prometheus.query("muster_job_step > 0"), stack.LONG, operator.text)
             begin = time.time()

@@ -60,9 +60,9 @@ class LiveTest(unittest.TestCase):
         folder = pathlib.Path(scratch.name)
         self.webhook, self.mail, self.chat = stack.Webhook(), MailServer().start(), stack.Webhook()
         page = (ROOT / "docs/monitoring.md").read_text()
-        manager = f"127.0.0.1:{stack.free_port()}"
+        manager = stack.ReservedPort()
         receivers = folder / "receivers.yaml"
-        receivers.write_text(stack.receivers_of_jobs(page, self.chat, manager))
+        receivers.write_text(stack.receivers_of_jobs(page, self.chat, manager.address))
         self.operator = make_operator(folder, PROGRAMS, receivers=receivers)
         self.addCleanup(self.operator.kill)
         rules = stack.shortened((ROOT / monitoring.RULES).read_text(), "2s")

@@ -5,13 +5,14 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+from reserved_port import ReservedPort
 
 INSTALLED = pathlib.Path(__file__).absolute().parent.parent.parent / "third_party/installed"
 PROMETHEUS = (INSTALLED / "prometheus").resolve().parent / "usr/bin/prometheus"
@@ -35,12 +36,6 @@ def wait_for(what, ask, seconds, look=lambda: ""):
         if time.monotonic() > deadline:
             raise AssertionError(f"after {seconds} s still waiting for {what}\n{look()}")
         time.sleep(POLL)
-
-
-def free_port():
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]
 
 
 class Webhook:
@@ -127,12 +122,12 @@ def is_ready(address):
 
 class Stack:
     """A Prometheus that scrapes one operator each second and loads the rules, and an Alertmanager with the configuration
-    `alerting` at the address `manager`. Both keep their data under `folder`."""
+    `alerting` at `manager`, a ReservedPort. Both keep their data under `folder`."""
 
     def __init__(self, folder, target, token_file, rules, alerting, manager):
         self.daemons = []
-        self.address = f"127.0.0.1:{free_port()}"
-        self.manager = manager
+        self.ports = [ReservedPort(), manager]  # kept as long as the programs run
+        self.address, self.manager = (port.address for port in self.ports)
         (folder / "rules.yaml").write_text(rules)
         # JSON is YAML; the job's name is that of the chart's Service.
         (folder / "prometheus.yml").write_text(json.dumps({

@@ -32,17 +32,6 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-absl::StatusOr<int> FreePort() {
-  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = Loopback(0);
-  socklen_t size = sizeof address;
-  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return absl::UnavailableError("there is no free port");
-  }
-  return ntohs(address.sin_port);
-}
-
 bool Accepts(int port) {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = Loopback(port);
@@ -52,14 +41,14 @@ bool Accepts(int port) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<S3Server>> S3Server::Start() {
-  std::unique_ptr<S3Server> server(new S3Server);
+  MUSTER_ASSIGN_OR_RETURN(ReservedPort port, ReservedPort::Reserve());
+  std::unique_ptr<S3Server> server(new S3Server(std::move(port)));
   const char* scratch = getenv("TEST_TMPDIR");
   std::string folder = absl::StrCat(scratch == nullptr ? "/tmp" : scratch, "/s3.XXXXXX");
   if (mkdtemp(folder.data()) == nullptr) return absl::UnavailableError("mkdtemp failed");
   server->folder_ = folder;
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(server->bucket_folder()));
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(JoinPath(folder, "attributes")));
-  MUSTER_ASSIGN_OR_RETURN(server->port_, FreePort());
   MUSTER_RETURN_IF_ERROR(server->Restart());
   return server;
 }
@@ -69,7 +58,7 @@ S3Server::~S3Server() {
   RemoveAll(FileSystem(), folder_).IgnoreError();
 }
 
-std::string S3Server::endpoint() const { return absl::StrCat("http://127.0.0.1:", port_); }
+std::string S3Server::endpoint() const { return absl::StrCat("http://", port_.address()); }
 
 std::string S3Server::bucket_folder() const {
   return JoinPath(JoinPath(folder_, "buckets"), kBucket);
@@ -109,7 +98,7 @@ absl::Status S3Server::Restart() {
                "--secret",
                keys_.secret,
                "--port",
-               absl::StrCat("127.0.0.1:", port_),
+               port_.address(),
                "--keep-alive",
                "--quiet",
                "posix",
@@ -132,7 +121,7 @@ absl::Status S3Server::RestartWithKeys(S3Credentials keys) {
 
 absl::Status S3Server::WaitUntilItAnswers() {
   for (const absl::Time end = absl::Now() + kPatience; absl::Now() < end; absl::SleepFor(kLook)) {
-    if (Accepts(port_)) return absl::OkStatus();
+    if (Accepts(port_.number())) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(const auto ended, process_->Poll());
     if (!ended) continue;
     return absl::UnavailableError(

@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/object_store/aws_signature.h"
 #include "base/object_store/s3_client.h"
 #include "base/object_store/storage.h"
 #include "base/process.h"
+#include "base/testing/reserved_port.h"
 
 namespace muster {
 
@@ -40,11 +42,11 @@ class S3Server {
   absl::Status RestartWithKeys(S3Credentials keys);
 
  private:
-  S3Server() = default;
+  explicit S3Server(ReservedPort port) : port_(std::move(port)) {}
   absl::Status WaitUntilItAnswers();
 
   S3Credentials keys_ = {kKeyId, kSecret, ""};
-  int port_ = 0;
+  const ReservedPort port_;
   std::string folder_;
   std::unique_ptr<Process> process_;
 };

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/testing/reserved_port.h"
 #include "gtest/gtest.h"
 
 namespace muster::kube {
@@ -57,14 +58,17 @@ class Listener {
   std::vector<int> clients_;
 };
 
-// Returns an address at which nothing listens.
-SocketAddress Deaf() { return Listener().address(); }
+// Returns an address at which nothing listens as long as `port` is kept.
+SocketAddress Deaf(const ReservedPort& port) {
+  return ResolveHost("127.0.0.1", port.number())->front();
+}
 
 absl::Time In(absl::Duration time) { return Clock::Real().Monotonic() + time; }
 
 TEST(DialerTest, AllAddressesAreTried) {
+  const ReservedPort one = *ReservedPort::Reserve(), other = *ReservedPort::Reserve();
   const Listener listener;
-  const auto socket = DialAny({Deaf(), Deaf(), listener.address()}, In(absl::Seconds(60)));
+  const auto socket = DialAny({Deaf(one), Deaf(other), listener.address()}, In(absl::Seconds(60)));
   ASSERT_TRUE(socket.ok()) << socket.status();
   EXPECT_TRUE(listener.HasVisitor());
   close(*socket);
@@ -81,7 +85,8 @@ TEST(DialerTest, AnAddressThatIsSilentDoesNotKeepTheOthersWaiting) {
 }
 
 TEST(DialerTest, AddressesWhereNobodyListensAreUnavailable) {
-  const absl::Status status = DialAny({Deaf(), Deaf()}, In(absl::Hours(1))).status();
+  const ReservedPort one = *ReservedPort::Reserve(), other = *ReservedPort::Reserve();
+  const absl::Status status = DialAny({Deaf(one), Deaf(other)}, In(absl::Hours(1))).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(status.message(), "it cannot be reached");
   EXPECT_EQ(DialAny({}, In(absl::Hours(1))).status().code(), absl::StatusCode::kUnavailable);

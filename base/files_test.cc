@@ -1,13 +1,13 @@
 #include "base/files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/random_name.h"
 #include "base/testing/files_contract.h"
 #include "base/testing/memory_files.h"
 #include "base/testing/memory_objects.h"
@@ -17,7 +17,7 @@ namespace {
 
 std::string ScratchFolder(const char* name) {
   const char* base = std::getenv("TEST_TMPDIR");
-  return absl::StrCat(base == nullptr ? "/tmp" : base, "/", name, ".", getpid());
+  return absl::StrCat(base == nullptr ? "/tmp" : base, "/", name, ".", RandomName());
 }
 
 // Every test of this suite, which is about what object stores do not promise, runs on the real file

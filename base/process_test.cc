@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/random_name.h"
 #include "base/testing/fake_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -174,7 +175,7 @@ TEST(ProcessTest, AZombieDoesNotRun) {
 class Family {
  public:
   explicit Family(const std::string& script)
-      : mark_(absl::StrCat("MUSTER_TEST_MARK=", getpid(), "-", ++families_)) {
+      : mark_(absl::StrCat("MUSTER_TEST_MARK=", RandomName())) {
     int out[2];
     EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
     out_ = out[0];
@@ -202,7 +203,6 @@ class Family {
   std::string ReadRest() { return ReadAll(out_); }
 
  private:
-  static inline int families_ = 0;
   const std::string mark_;
   int out_ = -1;
   std::unique_ptr<Process> process_;
@@ -292,7 +292,7 @@ TEST(ProcessTest, AProcessWithNothingButTheEnvironmentIsFound) {
   int out[2];
   ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
   ProcessSpec spec = Shell("echo ready; kill -STOP $$");
-  const std::string mark = absl::StrCat("MUSTER_TEST_MARK=", getpid(), "-environment");
+  const std::string mark = absl::StrCat("MUSTER_TEST_MARK=", RandomName());
   spec.env.push_back(mark);
   spec.fds = {{out[1], 1}};
   auto process = Start(spec);

@@ -94,7 +94,7 @@ class Program:
 
 def operator(binary, *flags):
     """Starts a single muster-operator with the same client-side limits as its peers."""
-    sockets = f"unix:{tempfile.gettempdir()}/muster-bench-{os.getpid()}"
+    sockets = f"unix:{tempfile.mkdtemp(prefix='muster-bench-')}"
     return Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false",
                    f"--coordinator={sockets}/c.sock", f"--http={sockets}/http.sock", "--probes=",
                    f"--qps={QPS}", f"--burst={BURST}", *flags)

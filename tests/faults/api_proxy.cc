@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/random_name.h"
 #include "base/status_macros.h"
 #include "httplib.h"
 
@@ -55,9 +55,8 @@ absl::StatusOr<std::string> WriteKubeconfig(const TestCluster& cluster, const st
   std::stringstream text;
   text << in.rdbuf();
   const char* folder = getenv("TEST_TMPDIR");
-  static std::atomic<int> count{0};
-  const std::string path = absl::StrCat(folder == nullptr ? "/tmp" : folder, "/proxy-", getpid(),
-                                        "-", ++count, ".kubeconfig");
+  const std::string path =
+      absl::StrCat(folder == nullptr ? "/tmp" : folder, "/proxy-", RandomName(), ".kubeconfig");
   std::ofstream out(path);
   out << absl::StrReplaceAll(text.str(), {{cluster.server(), server}});
   out.close();

@@ -31,7 +31,7 @@ class CrashTest : public SecondControlPlaneTest {
 TEST_F(CrashTest, DownLeavesNothing) {
   const CommandResult up = Up();
   ASSERT_TRUE(up.ok()) << up.err;
-  EXPECT_THAT(Tool("status").out, HasSubstr("'crash-test'"));
+  EXPECT_THAT(Tool("status").out, HasSubstr(absl::StrCat("'", name_, "'")));
   EXPECT_EQ(Tool("status").exit.code, 0);
   const CommandResult down = Tool("down");
   EXPECT_TRUE(down.ok()) << down.err;

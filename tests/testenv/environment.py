@@ -4,6 +4,7 @@ import fcntl
 import functools
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -228,7 +229,7 @@ def used_by_this_process(place):
 def run(place, command):
     """Runs a command inside to its end; returns its exit code. What it leaves running is ended."""
     signal.signal(signal.SIGTERM, _interrupted)
-    name = f"{RUN_PREFIX}{os.getpid()}"
+    name = f"{RUN_PREFIX}{secrets.token_hex(8)}"
     mark = {processes.MARK: f"{place.folder}:{name}"}
     child = subprocess.Popen(network.inside(place.namespace, command, {**user_environment(place), **mark}))
     try:

@@ -113,7 +113,7 @@ TEST_F(NodesCrashTest, FrozenPodsOfAKilledTestEnd) {
 
 TEST_F(NodesCrashTest, ANodeThatCannotBeMadeIsExplained) {
   const auto up = TestCluster::Run({"setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all",
-                                    tool_, "up", "--name=nodes-crash", "--nodes=1"});
+                                    tool_, "up", "--name=" + name_, "--nodes=1"});
   ASSERT_TRUE(up.ok()) << up.status();
   EXPECT_EQ(up->exit.code, 1);
   EXPECT_THAT(up->err, HasSubstr("nodes need namespaces and mounts of their own, which this "

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "gmock/gmock.h"
 
 namespace muster::tests {
@@ -27,9 +28,10 @@ std::string Contents(const fs::path& file) {
 
 }  // namespace
 
-SecondControlPlaneTest::SecondControlPlaneTest(std::string name,
+SecondControlPlaneTest::SecondControlPlaneTest(const std::string& name,
                                                std::vector<std::string> flags_of_up)
-    : name_(std::move(name)), flags_(std::move(flags_of_up)) {}
+    : name_(absl::StrCat(name, "-", ToHex(Hash64(getenv("TEST_TMPDIR"))).substr(0, 6))),
+      flags_(std::move(flags_of_up)) {}
 
 void SecondControlPlaneTest::SetUp() {
   tool_ = getenv("MUSTER_TESTENV_TOOL");

@@ -20,7 +20,10 @@ class SecondControlPlaneTest : public ::testing::Test {
   // A command waits, and a test waits for something, at most this long.
   static constexpr absl::Duration kDeadline = absl::Minutes(2);
 
-  SecondControlPlaneTest(std::string name, std::vector<std::string> flags_of_up);
+  // The control plane's name begins with `name`. It is the same at every attempt of a target in a
+  // checkout, so that an attempt removes what a killed one left, but differs between runs that
+  // Bazel makes side by side and between checkouts, which share a machine's control planes.
+  SecondControlPlaneTest(const std::string& name, std::vector<std::string> flags_of_up);
 
   void SetUp() override;
   void TearDown() override;
@@ -44,6 +47,7 @@ class SecondControlPlaneTest : public ::testing::Test {
   // network namespace, its cgroups and mounts.
   std::vector<std::string> LeftOvers() const;
 
+  const std::string name_;
   std::string tool_;
   std::string folder_;
   std::string netns_;
@@ -51,7 +55,6 @@ class SecondControlPlaneTest : public ::testing::Test {
  private:
   void AddProcesses(std::vector<std::string>& left) const;
 
-  const std::string name_;
   const std::vector<std::string> flags_;
   // The parent of its nodes' cgroups has this name in each hierarchy.
   std::string cgroup_;

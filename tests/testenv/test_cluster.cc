@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -15,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/random_name.h"
 #include "base/status_macros.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/credentials/rest_config.h"
@@ -134,9 +134,7 @@ absl::StatusOr<std::unique_ptr<TestCluster>> TestCluster::Create(const std::stri
   }
   MUSTER_ASSIGN_OR_RETURN(kube::RestConfig config, kube::LoadKubeconfig({cluster->kubeconfig_}));
   MUSTER_ASSIGN_OR_RETURN(cluster->api_, kube::RestApi::Create(std::move(config)));
-  static std::atomic<int> count{0};
-  MUSTER_ASSIGN_OR_RETURN(const uint64_t started, ProcessStartTime(getpid()));
-  cluster->unique_ = absl::StrCat(absl::Hex(started), "-", getpid(), "-", ++count);
+  cluster->unique_ = RandomName();
   const std::string name = cluster->Unique(prefix);
   const Json wanted = kube::NewObject(kube::kNamespaces, {"", name});
   MUSTER_RETURN_IF_ERROR(cluster->api_->Create(kube::kNamespaces, wanted).status());

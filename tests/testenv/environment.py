@@ -216,12 +216,24 @@ def import_image(place, name, archive):
         node_lifecycle.import_image(node, archive)
 
 
+def _is_there(file, path):
+    """Whether an open file has this path still: another process may have removed it before this one locked it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 @contextlib.contextmanager
 def used_by_this_process(place):
     """Marks a private control plane as used by this process; if that is killed, the mark shows that it is unused."""
     place.use.parent.mkdir(parents=True, exist_ok=True)
-    with place.use.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as files:
+        while True:
+            file = files.enter_context(place.use.open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_there(file, place.use):
+                break
         yield
         place.use.unlink()
 
@@ -250,24 +262,27 @@ def run_in_new(place, wanted, command):
             down(place)
 
 
-def is_abandoned(place):
-    if not place.use.exists():
+def _lock_if_abandoned(file, path):
+    """Locks the mark of a private control plane; returns False if a process uses it, or another one removes it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
-    with place.use.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    return _is_there(file, path)
 
 
 def down_abandoned():
-    """Removes private control planes that killed tests left and no process uses any more."""
-    for file in RUN.glob(".*.use"):
-        place = Place(file.name[1 : -len(".use")])
-        if is_abandoned(place):
-            down(place)
-            place.use.unlink(missing_ok=True)
+    """Removes private control planes that killed tests left and no process uses any more. The mark stays locked meanwhile,
+    so that a test that is about to use the control plane waits instead of losing it."""
+    for path in RUN.glob(".*.use"):
+        with contextlib.ExitStack() as files:
+            try:
+                file = files.enter_context(path.open())
+            except FileNotFoundError:
+                continue
+            if _lock_if_abandoned(file, path):
+                down(Place(path.name[1 : -len(".use")]))
+                path.unlink()
 
 
 def _check_component(place, component):

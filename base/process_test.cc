@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/random_name.h"
 #include "base/testing/fake_process.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 ExitStatus WaitFor(Process& process) {
   pollfd fd = {process.poll_fd(), POLLIN, 0};
-  EXPECT_EQ(poll(&fd, 1, 20'000), 1) << "process did not end";
+  EXPECT_EQ(poll(&fd, 1, kPatienceMillis), 1) << "process did not end";
   const auto exit = process.Poll();
   EXPECT_TRUE(exit.ok() && exit->has_value());
   return exit.ok() && exit->has_value() ? **exit : ExitStatus{};
@@ -161,7 +162,7 @@ TEST(ProcessTest, AZombieDoesNotRun) {
   EXPECT_EQ(ProcessStartTime(process->pid()).value(), start_time);
   ASSERT_TRUE(process->SignalGroup(SIGKILL).ok());
   pollfd fd = {process->poll_fd(), POLLIN, 0};
-  ASSERT_EQ(poll(&fd, 1, 20'000), 1);
+  ASSERT_EQ(poll(&fd, 1, kPatienceMillis), 1);
   // Not reaped: its entry in /proc still exists, and still belongs to it.
   ASSERT_EQ(kill(process->pid(), 0), 0);
   EXPECT_EQ(ProcessStartTime(process->pid()).status().code(), absl::StatusCode::kNotFound);
@@ -278,7 +279,7 @@ TEST(ProcessTest, AChainOfProcessesThatNeverRestsIsEnded) {
 TEST(ProcessTest, PassesThatOnlyMissedSomethingEndByTheDeadlineToo) {
   Family family("exit 0");
   pollfd ended = {family.process().poll_fd(), POLLIN, 0};
-  ASSERT_EQ(poll(&ended, 1, 20'000), 1);
+  ASSERT_EQ(poll(&ended, 1, kPatienceMillis), 1);
   const absl::Status late = ProcessLauncher::Real().EndMarked(family.mark(), absl::ZeroDuration());
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << late;
   EXPECT_THAT(late.message(), testing::HasSubstr("some ended before they could be read"));

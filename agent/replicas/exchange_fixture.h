@@ -18,13 +18,12 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/random_name.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 
 // Agents that exchange replicas in one process, for tests.
 namespace muster::agent {
 
-// Generous even for a busy machine: a wait that exceeds this has failed.
-inline constexpr absl::Duration kPatience = absl::Minutes(3);
 inline constexpr int64_t kRoom = int64_t{64} << 20;
 
 // The agent of one worker with its folder of copies, and what it has reported.

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "base/testing/patience.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
 
@@ -111,8 +112,6 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
   }
 
  private:
-  static constexpr absl::Duration kPatience = absl::Seconds(20);
-
   Mutex mu_;
   CondVar changed_;
   Stream* stream_ MUSTER_GUARDED_BY(mu_) = nullptr;

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/worker/scripted_coordinator.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/round_id.h"
 
@@ -99,7 +100,7 @@ class WorkerAgentTest : public testing::Test {
 
   int WaitForExit() {
     pollfd fd = {agent_->poll_fd(), POLLIN, 0};
-    if (poll(&fd, 1, 30'000) <= 0) return -1;
+    if (poll(&fd, 1, kPatienceMillis) <= 0) return -1;
     const auto exit = agent_->Poll();
     return exit.ok() && exit->has_value() ? (*exit)->code : -2;
   }

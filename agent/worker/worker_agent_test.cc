@@ -9,6 +9,7 @@
 #include "agent/worker/worker_agent_fixture.h"
 #include "base/exit_codes.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,7 +21,7 @@ bool Gone(pid_t pid, uint64_t start_time) {
   auto process = ProcessLauncher::Real().Adopt(pid, start_time);
   if (!process.ok()) return true;
   pollfd fd = {(*process)->poll_fd(), POLLIN, 0};
-  return poll(&fd, 1, 20'000) > 0;
+  return poll(&fd, 1, kPatienceMillis) > 0;
 }
 
 TEST_F(WorkerAgentTest, TrainsToTheEndAndStopsWithZero) {

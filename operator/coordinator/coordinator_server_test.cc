@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
@@ -101,7 +102,7 @@ TEST_F(CoordinatorServerTest, ReportsUntilWhenItHasReadAllMessages) {
   Start("unix:" + path_);
   absl::Time heard = registry_.heard_until();
   while (heard == absl::InfiniteFuture()) {
-    ASSERT_LT(Clock::Real().Monotonic(), start + absl::Seconds(30));
+    ASSERT_LT(Clock::Real().Monotonic(), start + kPatience);
     ::poll(nullptr, 0, 10);
     heard = registry_.heard_until();
   }

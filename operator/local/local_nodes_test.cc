@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
@@ -83,7 +84,7 @@ class LocalNodesTest : public testing::Test {
     return pod.ok() ? (*pod)["status"]["containerStatuses"][0]["state"]["terminated"] : Json();
   }
   bool RunUntil(const std::function<bool()>& done) {
-    const absl::Time end = Clock::Real().Monotonic() + absl::Seconds(20);
+    const absl::Time end = Clock::Real().Monotonic() + kPatience;
     while (!done()) {
       const absl::Status status = nodes_->RunOnce(absl::Milliseconds(50));
       EXPECT_TRUE(status.ok()) << status;

@@ -15,13 +15,13 @@
 #include "base/json.h"
 #include "base/open_files.h"
 #include "base/status_macros.h"
+#include "base/testing/patience.h"
 #include "tests/bench/agent_swarm.h"
 #include "tests/bench/swarm_world.h"
 
 namespace muster {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(3);
 // The time that every rank takes to unwind and answer Prepare. Equal times are the worst case,
 // because all answers arrive at once.
 constexpr absl::Duration kRanks = absl::Milliseconds(500);

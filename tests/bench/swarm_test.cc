@@ -8,14 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "tests/bench/agent_swarm.h"
 #include "tests/bench/swarm_world.h"
 
 namespace muster {
 namespace {
-
-constexpr absl::Duration kPatience = absl::Seconds(40);
 
 int ThreadsOfThisProcess() {
   std::ifstream status("/proc/self/status");

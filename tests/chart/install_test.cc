@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
@@ -28,7 +29,6 @@ constexpr kube::ResourceType kDeployments{"apps", "v1", "deployments", "Deployme
 constexpr char kNamespace[] = "muster-system";
 constexpr char kOperator[] = "muster-operator";
 constexpr char kJobDefinition[] = "trainingjobs.muster.dev";
-constexpr absl::Duration kPatience = absl::Minutes(3);
 
 class InstallTest : public testing::Test {
  protected:

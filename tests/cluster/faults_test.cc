@@ -37,7 +37,7 @@ class FaultsTest : public testing::Test {
     const absl::Status started = at_->cluster().Start("node-1");
     EXPECT_TRUE(started.ok()) << started;
     at_->Kubectl("uncordon node-1");
-    at_->Kubectl("wait --for=condition=Ready node/node-1 --timeout=60s");
+    at_->Kubectl("wait --for=condition=Ready node/node-1 --timeout=150s");
     at_->AwaitOperator();
     at_->Kubectl("delete trainingjobs --all --timeout=120s");
   }
@@ -107,7 +107,7 @@ done
 TEST_F(FaultsTest, AJobTrainsOnWithoutTheKubeletOfItsNode) {
   const Json job = TrainThrough("no-kubelet", [] {
     ASSERT_TRUE(at_->cluster().Kill("kubelet-1").ok());
-    at_->Kubectl("wait --for=condition=Ready=Unknown node/node-1 --timeout=60s");
+    at_->Kubectl("wait --for=condition=Ready=Unknown node/node-1 --timeout=150s");
   });
   for (const size_t worker : {0, 1, 2}) EXPECT_EQ(Incarnation(job, worker), 1);
 }

@@ -88,7 +88,7 @@ TEST_F(Kubectl, ExplainDescribesEveryField) {
 TEST_F(Kubectl, WaitEndsWithTheCondition) {
   SetStatus(R"({"conditions": [{"type": "Succeeded", "status": "True", "reason": "TrainingFinished",
                 "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})");
-  Expect({"wait", "tj/job", "--for=condition=Succeeded", "--timeout=10s"});
+  Expect({"wait", "tj/job", "--for=condition=Succeeded", "--timeout=150s"});
 }
 
 TEST_F(Kubectl, ScaleSetsTheWorkers) {

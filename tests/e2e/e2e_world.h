@@ -15,13 +15,11 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "tests/e2e/operator_replicas.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {
-
-// Generous even for a busy machine: a wait that exceeds this has failed.
-inline constexpr absl::Duration kPatience = absl::Minutes(3);
 
 struct E2eOptions {
   int replicas = 1;

@@ -11,6 +11,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
@@ -20,8 +21,6 @@ namespace muster::tests {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(60);
 
 // A command that records each start as a line and then waits until the test lets it end.
 constexpr char kWaits[] = R"(
@@ -61,17 +60,17 @@ size_t Starts(const LocalRun& run) {
 TEST(CommandTest, ACommandThatEndedWithoutAnOperatorIsNotRunAgain) {
   LocalRun run(FreshFolder("command-ended"), "command", kWaits);
   ASSERT_TRUE(run.Start().ok());
-  const auto running = WaitForReason(run, "Running", "RoundActive", kLong);
+  const auto running = WaitForReason(run, "Running", "RoundActive", kPatience);
   ASSERT_TRUE(running.ok()) << running.status();
   run.Signal(SIGKILL);
-  ASSERT_TRUE(run.WaitForEnd(kLong).ok());
+  ASSERT_TRUE(run.WaitForEnd(kPatience).ok());
   // The commands end before any agent counts as orphaned.
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run.folder() + "/end", "").ok());
-  const absl::Status nobody = run.WaitForNoAgents(kLong);
+  const absl::Status nobody = run.WaitForNoAgents(kPatience);
   ASSERT_TRUE(nobody.ok()) << nobody;
   ASSERT_EQ(Starts(run), 2u);
   ASSERT_TRUE(run.Start().ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run.Output();
   EXPECT_EQ(Starts(run), 2u) << "a command that had ended was run again";
@@ -83,7 +82,7 @@ TEST(CommandTest, ACommandThatEndedWithoutAnOperatorIsNotRunAgain) {
 TEST(CommandTest, ACommandThatFailsAlikeThreeTimesIsNotTriedAgain) {
   LocalRun run(FreshFolder("command-alike"), "command", kCannotStart);
   ASSERT_TRUE(run.Start().ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitFailed) << run.Output();
   EXPECT_THAT(run.Output(),

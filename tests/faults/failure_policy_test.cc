@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
@@ -25,8 +26,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr absl::Duration kLong = absl::Seconds(60);
-
 Json FailuresOf(const LocalRun& run) {
   const auto job = run.Job();
   EXPECT_TRUE(job.ok()) << job.status();
@@ -35,7 +34,7 @@ Json FailuresOf(const LocalRun& run) {
 }
 
 ExitStatus EndOf(LocalRun& run) {
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   EXPECT_TRUE(end.ok()) << end.status();
   return end.value_or(ExitStatus{.known = false});
 }
@@ -46,14 +45,14 @@ TEST(FailurePolicyTest, RestartJobStartsEveryRankAnewFromTheNewestCheckpoint) {
                                 .rules = "[{name: crash, action: RestartJob, signals: [SIGSEGV]}]"};
   auto run = NewRun("restart-job", job);
   ASSERT_TRUE(run->Start().ok());
-  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kPatience);
   ASSERT_TRUE(saved.ok()) << saved.status();
   const std::vector<pid_t> agents = run->Agents();
   const std::vector<pid_t> before = run->Trainers();
   ASSERT_EQ(before.size(), 2u);
   const int64_t step = run->last_step();
   kill(before[0], SIGSEGV);
-  ASSERT_TRUE(run->WaitForStep(step + 20, kLong).ok()) << run->Output();
+  ASSERT_TRUE(run->WaitForStep(step + 20, kPatience).ok()) << run->Output();
   const std::vector<pid_t> after = run->Trainers();
   ASSERT_EQ(after.size(), 2u) << "it ended too soon\n" << run->Output();
   for (const pid_t pid : before) EXPECT_THAT(after, Not(Contains(pid)));
@@ -103,7 +102,7 @@ TEST(FailurePolicyTest, ALogPatternEndsTheJobAtOnceWithTheEvidence) {
   EXPECT_EQ(failures["first"].value("worker", -1), 1);
   EXPECT_EQ(failures["first"].value("exitCode", 0), 9);
   EXPECT_EQ(failures["latest"].value("rule", ""), "licence");
-  EXPECT_TRUE(run->WaitForNoAgents(kLong).ok()) << "the other rank is stopped";
+  EXPECT_TRUE(run->WaitForNoAgents(kPatience).ok()) << "the other rank is stopped";
 }
 
 // Runs the example of docs/failure-policy.md and the command that it recommends for looking at the
@@ -132,7 +131,7 @@ TEST(FailurePolicyTest, UnderSuccessPolicyLeaderTheOthersAreStoppedWhenWorker0Ha
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ((*job)["status"].value("state", ""), "Succeeded");
   EXPECT_EQ(FailuresOf(*run).value("count", 0), 0);
-  EXPECT_TRUE(run->WaitForNoAgents(kLong).ok());
+  EXPECT_TRUE(run->WaitForNoAgents(kPatience).ok());
 }
 
 }  // namespace

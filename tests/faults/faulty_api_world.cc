@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/testing/patience.h"
 #include "httplib.h"
 #include "operator/kube/object_meta.h"
 #include "operator/web/http/http_client.h"
@@ -30,8 +31,6 @@ namespace {
 using kube::Find;
 using kube::StringAt;
 
-// Generous even for a slow machine: a wait that exceeds this has failed.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 constexpr int kLookMillis = 30;
 constexpr size_t kLogShown = 6000;
 

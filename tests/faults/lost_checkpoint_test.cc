@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
@@ -22,8 +23,6 @@ namespace muster::tests {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(120);
 
 // Extracts the value for checkpoint.giveUp from the condition's message.
 std::string GiveUpOf(const std::string& message) {
@@ -46,7 +45,7 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
   {
     LocalRun run(folder, "faults", Manifest(0));
     ASSERT_TRUE(run.Start().ok());
-    const auto end = run.WaitForEnd(kLong);
+    const auto end = run.WaitForEnd(kPatience);
     ASSERT_TRUE(end.ok() && end->code == kExitOk) << run.Output();
   }
   const auto before = NewestTensors(folder + "/checkpoints");
@@ -55,20 +54,21 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
   {
     LocalRun run(folder, "faults", Manifest(0.9));
     ASSERT_TRUE(run.Start().ok());
-    const auto held = run.WaitForCondition("Running", "False", "CheckpointMismatch", kLong);
+    const auto held = run.WaitForCondition("Running", "False", "CheckpointMismatch", kPatience);
     ASSERT_TRUE(held.ok()) << held.status() << run.Output();
     EXPECT_THAT(*held, HasSubstr("momentum"));
-    EXPECT_TRUE(run.WaitForCondition("Checkpointed", "False", "CheckpointMismatch", kLong).ok());
+    EXPECT_TRUE(
+        run.WaitForCondition("Checkpointed", "False", "CheckpointMismatch", kPatience).ok());
     give_up = GiveUpOf(*held);
     EXPECT_THAT(give_up, HasSubstr("40@"));
     const auto after = NewestTensors(folder + "/checkpoints");
     EXPECT_TRUE(after.ok() && *after == *before) << "it trained again";
-    const absl::Status shown = run.WaitForOutput("waits: CheckpointMismatch", kLong);
+    const absl::Status shown = run.WaitForOutput("waits: CheckpointMismatch", kPatience);
     EXPECT_TRUE(shown.ok()) << shown;
   }
   LocalRun run(folder, "faults", Manifest(0.9, absl::StrCat("giveUp: \"", give_up, "\", ")));
   ASSERT_TRUE(run.Start().ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run.Output();
   // The old run is set aside under a name that is never listed, and is deleted only by the user.
@@ -90,7 +90,7 @@ std::unique_ptr<LocalRun> TrainAndDamage(const std::string& name, const Disturbe
                                          Damage damage) {
   auto run = NewRun(name, job);
   EXPECT_TRUE(run->Start().ok());
-  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kPatience);
   EXPECT_TRUE(saved.ok()) << saved.status() << run->Output();
   const std::vector<pid_t> trainers = run->Trainers();
   for (const pid_t trainer : trainers) kill(trainer, SIGKILL);
@@ -105,7 +105,7 @@ TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
     away = checkpoints + ".away";
     ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());
   });
-  const auto held = WaitForReason(*run, "Running", "CheckpointLost", kLong);
+  const auto held = WaitForReason(*run, "Running", "CheckpointLost", kPatience);
   ASSERT_TRUE(held.ok()) << held.status() << run->Output();
   EXPECT_THAT(*held, HasSubstr("which no rank finds"));
   EXPECT_NE(GiveUpOf(*held), "");
@@ -124,7 +124,7 @@ TEST(LostCheckpointTest, ADirectoryThatCannotBeListedHoldsTheJobUntilItCan) {
     ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());
     ASSERT_EQ(symlink("checkpoints", checkpoints.c_str()), 0);
   });
-  const auto held = WaitForReason(*run, "Running", "CheckpointUnlistable", kLong);
+  const auto held = WaitForReason(*run, "Running", "CheckpointUnlistable", kPatience);
   ASSERT_TRUE(held.ok()) << held.status() << run->Output();
   EXPECT_THAT(*held, HasSubstr("could not be listed"));
   ASSERT_EQ(unlink(run->Checkpoints().c_str()), 0);

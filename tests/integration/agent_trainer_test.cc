@@ -17,6 +17,7 @@
 #include "agent/worker/scripted_coordinator.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 
 namespace muster {
@@ -208,7 +209,7 @@ TEST_F(AgentTrainerTest, StopWithSaveWritesACheckpointAndEndsWithZero) {
                                                  finished->finished().version().step());
   EXPECT_TRUE(Exists(FileSystem(), checkpoint)) << checkpoint;
   pollfd fd = {agent_->poll_fd(), POLLIN, 0};
-  ASSERT_EQ(poll(&fd, 1, 20'000), 1);
+  ASSERT_EQ(poll(&fd, 1, kPatienceMillis), 1);
   EXPECT_EQ((*agent_->Poll())->code, 0);
 }
 

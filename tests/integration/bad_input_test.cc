@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"
@@ -16,8 +17,6 @@ namespace muster::tests {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(60);
 
 constexpr char kManifest[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -46,7 +45,7 @@ std::string RunToFailure(const std::string& name, const std::string& text,
   EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", text).ok());
   LocalRun run(folder, "small", manifest);
   EXPECT_TRUE(run.Start().ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   EXPECT_TRUE(end.ok()) << end.status();
   const std::string output = run.Output();
   if (end.ok()) {
@@ -109,14 +108,14 @@ TEST(BadInputTest, AnotherJobsCheckpointsAreRefusedAndLeftAsTheyWere) {
   {
     LocalRun first(folder, "small", kManifest);
     EXPECT_TRUE(first.Start().ok());
-    const auto end = first.WaitForEnd(kLong);
+    const auto end = first.WaitForEnd(kPatience);
     EXPECT_TRUE(end.ok() && end->code == kExitOk) << first.Output();
   }
   const auto before = NewestTensors(folder + "/checkpoints");
   LocalRun second(folder, "other",
                   absl::StrReplaceAll(kManifest, {{"name: small", "name: other"}}));
   EXPECT_TRUE(second.Start().ok());
-  const auto end = second.WaitForEnd(kLong);
+  const auto end = second.WaitForEnd(kPatience);
   EXPECT_TRUE(end.ok()) << end.status();
   if (end.ok()) {
     EXPECT_EQ(end->code, kExitBadInput) << second.Output();

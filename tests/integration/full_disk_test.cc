@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"
@@ -27,8 +28,6 @@ namespace muster::tests {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(120);
 
 constexpr char kManifest[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -114,24 +113,26 @@ class FullDiskTest : public testing::Test {
   void TrainThroughIt(std::string& said, MakeRoom make_room) {
     LocalRun run(folder_, "small", kManifest);
     ASSERT_TRUE(run.Start().ok());
-    ASSERT_TRUE(run.WaitForStep(20, kLong).ok()) << run.Output();
-    const auto failed = run.WaitForCondition("Checkpointed", "False", "CheckpointFailed", kLong);
+    ASSERT_TRUE(run.WaitForStep(20, kPatience).ok()) << run.Output();
+    const auto failed =
+        run.WaitForCondition("Checkpointed", "False", "CheckpointFailed", kPatience);
     ASSERT_TRUE(failed.ok()) << failed.status();
     said = *failed;
     EXPECT_FALSE(NewestTensors(disk_).ok());
     const int64_t then = run.last_step();
-    const absl::Status goes_on = run.WaitForStep(then + 40, kLong);
+    const absl::Status goes_on = run.WaitForStep(then + 40, kPatience);
     ASSERT_TRUE(goes_on.ok()) << goes_on;
 
     make_room();
-    const auto written = run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kLong);
+    const auto written =
+        run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kPatience);
     ASSERT_TRUE(written.ok()) << written.status();
     EXPECT_TRUE(NewestTensors(disk_).ok());
     const auto job = run.Job();
     ASSERT_TRUE(job.ok()) << job.status();
     EXPECT_EQ((*job)["status"]["round"], 1) << "a failed save broke the round";
     run.Signal(SIGINT);
-    const auto end = run.WaitForEnd(kLong);
+    const auto end = run.WaitForEnd(kPatience);
     ASSERT_TRUE(end.ok()) << end.status();
     EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run.Output();
   }
@@ -181,13 +182,13 @@ TEST_F(FullDiskTest, AJobWhoseLastStepIsNotSavedSucceedsOnceThereIsRoom) {
   Fill(disk_ + "/filler");
   LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/100));
   ASSERT_TRUE(run.Start().ok());
-  const auto waits = run.WaitForCondition("Running", "False", "LastStepNotSaved", kLong);
+  const auto waits = run.WaitForCondition("Running", "False", "LastStepNotSaved", kPatience);
   ASSERT_TRUE(waits.ok()) << waits.status() << run.Output();
   EXPECT_THAT(*waits, HasSubstr("are free"));
-  const absl::Status shown = run.WaitForOutput("waits: LastStepNotSaved", kLong);
+  const absl::Status shown = run.WaitForOutput("waits: LastStepNotSaved", kPatience);
   EXPECT_TRUE(shown.ok()) << shown;
   ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run.Output();
   const auto saved = NewestTensors(disk_);
@@ -201,7 +202,7 @@ TEST_F(FullDiskTest, AJobThatCanNeverSaveItsLastStepFails) {
   Fill(disk_ + "/filler");
   LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/2));
   ASSERT_TRUE(run.Start().ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitFailed) << run.Output();
   EXPECT_THAT(run.Output(), HasSubstr("failed: LastStepNotSaved"));
@@ -214,7 +215,7 @@ TEST_F(FullDiskTest, AReadOnlyDirectoryIsFoundBeforeTheFirstStep) {
       << std::strerror(errno);
   LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/2));
   ASSERT_TRUE(run.Start().ok());
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitBadInput) << run.Output();
   EXPECT_THAT(run.Output(), HasSubstr("checkpoint.uri: "));
@@ -227,23 +228,23 @@ TEST_F(FullDiskTest, AJobWhoseDirectoryBecameReadOnlyWaitsBeforeItsFirstStepAndG
   if (IsSkipped() || HasFatalFailure()) return;
   LocalRun run(folder_, "small", kManifest);
   ASSERT_TRUE(run.Start().ok());
-  const auto saved = run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kLong);
+  const auto saved = run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kPatience);
   ASSERT_TRUE(saved.ok()) << saved.status() << run.Output();
   run.Signal(SIGINT);
-  ASSERT_TRUE(run.WaitForEnd(kLong).ok());
+  ASSERT_TRUE(run.WaitForEnd(kPatience).ok());
   const int64_t stopped_at = run.last_step();
   ASSERT_EQ(mount("none", disk_.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0)
       << std::strerror(errno);
   ASSERT_TRUE(run.Start().ok());
-  const auto waits = run.WaitForCondition("Running", "False", "JoinFailed", kLong);
+  const auto waits = run.WaitForCondition("Running", "False", "JoinFailed", kPatience);
   ASSERT_TRUE(waits.ok()) << waits.status() << run.Output();
   EXPECT_THAT(*waits, HasSubstr("checkpoint.uri cannot be written"));
   EXPECT_EQ(run.last_step(), stopped_at) << "it trained what it could not save";
   ASSERT_EQ(mount("none", disk_.c_str(), nullptr, MS_REMOUNT, nullptr), 0) << std::strerror(errno);
-  const absl::Status goes_on = run.WaitForStep(stopped_at + 20, kLong);
+  const absl::Status goes_on = run.WaitForStep(stopped_at + 20, kPatience);
   ASSERT_TRUE(goes_on.ok()) << goes_on;
   run.Signal(SIGINT);
-  ASSERT_TRUE(run.WaitForEnd(kLong).ok());
+  ASSERT_TRUE(run.WaitForEnd(kPatience).ok());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"
@@ -29,8 +30,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(120);
 
 constexpr char kManifest[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -83,7 +82,7 @@ class GpuRunTest : public testing::Test {
     EXPECT_EQ(chmod(trainer.c_str(), 0755), 0);
     run.SetTrainer(trainer);
     EXPECT_TRUE(run.Start().ok());
-    const absl::Time end = Clock::Real().Monotonic() + kLong;
+    const absl::Time end = Clock::Real().Monotonic() + kPatience;
     std::vector<std::string> lines;
     while (lines.size() < ranks && Clock::Real().Monotonic() < end) {
       poll(nullptr, 0, 20);
@@ -119,7 +118,7 @@ TEST_F(GpuRunTest, ATrainerWithoutADriverFailsTheJobWithASentence) {
   if (driver != nullptr) GTEST_SKIP() << "this machine has a driver";
   auto run = NewRun("driver", "{count: 1, gpus: 1}", kFourGpus);
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitBadInput) << run->Output();
   const std::string sentence = "workers.gpus: this machine has no NVIDIA driver: libcuda.so.1: ";
@@ -142,7 +141,7 @@ TEST_F(GpuRunTest, ATrainerWhoseImageHasNoPartForGpusFailsTheJobWithASentence) {
       0);
   run->AddEnvironment("LD_LIBRARY_PATH=" + libraries);
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitBadInput) << run->Output();
   EXPECT_THAT(run->Output(),

@@ -15,6 +15,7 @@
 #include "agent/node/fabric_probe.h"
 #include "base/process.h"
 #include "base/testing/installed_folder.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,8 +26,6 @@ using testing::ElementsAre;
 using testing::Pair;
 namespace fs = std::filesystem;
 
-// Generous even for a busy machine: a wait that exceeds this has failed.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 constexpr char kNet[] = R"(Switch	40 "leaf-0"
 [1]	"node-a"[1]
 [2]	"node-b"[1]

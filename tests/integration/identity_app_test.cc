@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
@@ -35,9 +36,6 @@
 
 namespace muster::control {
 namespace {
-
-// Generous even for a busy machine: a wait that exceeds this has failed.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 
 TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   kube::MemoryApiOptions memory_options;

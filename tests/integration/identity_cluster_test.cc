@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,8 +34,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr int kLookMillis = 200;
-// Generous, because a server on a busy machine is slow.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 const kube::CallOptions kLongTimeout = {.timeout = kPatience};
 
 class IdentityClusterTest : public testing::Test {

@@ -20,6 +20,7 @@
 #include "base/files.h"
 #include "base/testing/manual_clock.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/patience.h"
 #include "base/tls/x509.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/agent_registry.h"
@@ -36,8 +37,6 @@
 
 namespace muster {
 
-// Generous even for a busy machine: a wait that exceeds this has failed.
-inline constexpr absl::Duration kPatience = absl::Minutes(3);
 inline const control::PeerIdentity kWorker{"team", "gpt", "uid", 1, 3, "gpt-1-3", "pod-uid"};
 
 inline v1alpha1::AgentMessage Hello(const control::PeerIdentity& worker) {

@@ -26,6 +26,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "base/testing/reserved_port.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,8 +46,6 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// Generous even for a busy machine: a wait that exceeds this has failed.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 constexpr char kGpu[] =
     "driver 550.90.07\n"
     "gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 pci=00000000:1B:00.0 memory=85520809984 used=1 "

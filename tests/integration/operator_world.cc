@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -19,7 +20,6 @@
 namespace muster::control {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
 constexpr absl::Duration kTick = absl::Milliseconds(5);
 
 void Pause() {

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -87,7 +88,7 @@ class PlacementCommandsTest : public testing::Test {
     EXPECT_TRUE(process.ok()) << process.status();
     if (!process.ok()) return {};
     pollfd ended{(*process)->poll_fd(), POLLIN, 0};
-    EXPECT_EQ(poll(&ended, 1, 20'000), 1) << "muster has not ended";
+    EXPECT_EQ(poll(&ended, 1, kPatienceMillis), 1) << "muster has not ended";
     const auto status = (*process)->Poll();
     EXPECT_TRUE(status.ok() && status->has_value());
     return {status.ok() && *status ? (*status)->code : -1, ReadFile(FileSystem(), out).value_or(""),

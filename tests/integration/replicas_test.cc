@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/testing/manual_clock.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/app/operator_app.h"
 #include "operator/kube/memory/memory_api.h"
@@ -24,8 +25,6 @@
 namespace muster::control {
 namespace {
 
-// Generous even for a busy machine: a wait that exceeds this has failed.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 const kube::ObjectKey kLease = {"muster-system", "muster-operator"};
 
 class ReplicasTest : public testing::Test {

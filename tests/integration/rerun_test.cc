@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"
@@ -20,8 +21,6 @@ namespace muster::tests {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(120);
 
 constexpr char kTraining[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -68,7 +67,7 @@ class RerunTest : public testing::Test {
   }
   int RunToItsEnd(const std::vector<std::string>& flags = {}) {
     EXPECT_TRUE(run_->Start(flags).ok());
-    const auto end = run_->WaitForEnd(kLong);
+    const auto end = run_->WaitForEnd(kPatience);
     EXPECT_TRUE(end.ok()) << end.status();
     return end.ok() ? end->code : -1;
   }
@@ -132,10 +131,10 @@ TEST_F(RerunTest, AnotherModelIsRefusedAndFreshBeginsAnewWithTheOldCheckpointsKe
 TEST_F(RerunTest, FewerStepsThanWereMadeAreNotTheSameRun) {
   NewRun(Training(100'000));
   ASSERT_TRUE(run_->Start().ok());
-  const absl::Status reached = run_->WaitForStep(20, kLong);
+  const absl::Status reached = run_->WaitForStep(20, kPatience);
   ASSERT_TRUE(reached.ok()) << reached;
   run_->Signal(SIGINT);
-  ASSERT_TRUE(run_->WaitForEnd(kLong).ok());
+  ASSERT_TRUE(run_->WaitForEnd(kPatience).ok());
   const int64_t made = run_->last_step();
   run_->SetManifest(Training(10));
   EXPECT_EQ(RunToItsEnd(), kExitBadInput) << run_->Output();

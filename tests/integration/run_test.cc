@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "cli/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,8 +25,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr absl::Duration kLong = absl::Seconds(120);
 
 constexpr char kManifest[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -60,7 +59,7 @@ std::unique_ptr<LocalRun> NewRun(const std::string& name, const std::string& job
 TEST(RunTest, TrainsCheckpointsAndSummarises) {
   auto run = NewRun("trains", "small", Manifest(40));
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run->Output();
   const auto history = cli::History::Load(FileSystem(), run->folder() + "/state/small/steps.jsonl");
@@ -80,17 +79,17 @@ TEST(RunTest, TrainsCheckpointsAndSummarises) {
 TEST(RunTest, AFinishedJobIsNotTrainedAgainAndMoreStepsGoOnFromItsCheckpoint) {
   auto run = NewRun("again", "small", Manifest(20));
   ASSERT_TRUE(run->Start().ok());
-  ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  ASSERT_EQ(run->WaitForEnd(kPatience)->code, kExitOk) << run->Output();
   EXPECT_THAT(run->Output(), Not(HasSubstr("Nothing was run now")));
   ASSERT_TRUE(run->Start().ok());
-  ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  ASSERT_EQ(run->WaitForEnd(kPatience)->code, kExitOk) << run->Output();
   EXPECT_EQ(run->last_step(), 20);
   EXPECT_THAT(run->Output(),
               HasSubstr("job small had already ended: Succeeded. Nothing was run now.\n"
                         "to run it anew: muster run --fresh"));
   run->SetManifest(Manifest(30));
   ASSERT_TRUE(run->Start().ok());
-  ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  ASSERT_EQ(run->WaitForEnd(kPatience)->code, kExitOk) << run->Output();
   EXPECT_EQ(run->last_step(), 30) << run->Output();
   EXPECT_TRUE(Exists(FileSystem(), run->Checkpoints() + "/step-000000030/DONE"));
 }
@@ -98,10 +97,10 @@ TEST(RunTest, AFinishedJobIsNotTrainedAgainAndMoreStepsGoOnFromItsCheckpoint) {
 TEST(RunTest, InterruptSavesACheckpointAndTheSameCommandGoesOn) {
   auto run = NewRun("interrupt", "small", Manifest(400));
   ASSERT_TRUE(run->Start().ok());
-  const absl::Status reached = run->WaitForStep(10, kLong);
+  const absl::Status reached = run->WaitForStep(10, kPatience);
   ASSERT_TRUE(reached.ok()) << reached;
   run->Signal(SIGINT);
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("go on with: muster resume small"));
@@ -110,17 +109,17 @@ TEST(RunTest, InterruptSavesACheckpointAndTheSameCommandGoesOn) {
   EXPECT_LT(stopped_at, 400);
   ASSERT_TRUE(NewestTensors(run->Checkpoints()).ok()) << run->Output();
   ASSERT_TRUE(run->Start().ok());
-  const absl::Status went_on = run->WaitForStep(stopped_at + 10, kLong);
+  const absl::Status went_on = run->WaitForStep(stopped_at + 10, kPatience);
   EXPECT_TRUE(went_on.ok()) << went_on;
 }
 
 TEST(RunTest, ASecondRunOfTheSameJobIsRefused) {
   auto run = NewRun("second", "small", Manifest(2000));
   ASSERT_TRUE(run->Start().ok());
-  ASSERT_TRUE(run->WaitForStep(1, kLong).ok()) << run->Output();
+  ASSERT_TRUE(run->WaitForStep(1, kPatience).ok()) << run->Output();
   LocalRun second(run->folder(), "small", Manifest(2000));
   ASSERT_TRUE(second.Start().ok());
-  const auto end = second.WaitForEnd(kLong);
+  const auto end = second.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitRefused);
   EXPECT_THAT(run->Output(), HasSubstr("is running already"));
@@ -138,7 +137,7 @@ TEST(RunTest, ATakenPortIsRefusedAndNothingIsStarted) {
   const std::string http = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   auto run = NewRun("port", "small", Manifest(10));
   ASSERT_TRUE(run->Start({"--http", http}).ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   close(taken);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitFailed) << run->Output();
@@ -153,7 +152,7 @@ TEST(RunTest, ABadManifestStartsNothing) {
   auto run = NewRun("bad", "small",
                     absl::StrReplaceAll(Manifest(10), {{"globalBatch: 4", "globalBatch: 5"}}));
   ASSERT_TRUE(run->Start().ok());
-  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitBadInput);
+  EXPECT_EQ(run->WaitForEnd(kPatience)->code, kExitBadInput);
   EXPECT_THAT(
       run->Output(),
       HasSubstr(
@@ -165,7 +164,7 @@ TEST(RunTest, MissingDataFailsTheJobWithTheReason) {
   auto run =
       NewRun("nodata", "small", absl::StrReplaceAll(Manifest(10), {{"text.txt", "missing.txt"}}));
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitBadInput) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("missing.txt"));
@@ -179,7 +178,7 @@ TEST(RunTest, GpusThatThisMachineLacksAreNamed) {
              absl::StrReplaceAll(Manifest(10), {{"count: 2, ranks: 1", "count: 2, gpus: 1"}}));
   run->AddEnvironment("MUSTER_NVML=libno_such_nvml.so");
   ASSERT_TRUE(run->Start().ok());
-  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitDoesNotFit) << run->Output();
+  EXPECT_EQ(run->WaitForEnd(kPatience)->code, kExitDoesNotFit) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("muster: job small can never run on this machine: "
                                        "spec.workers.gpus: 2 workers want 1 GPU each, and this "
                                        "machine has none (NVML is not here: libno_such_nvml.so: "));
@@ -191,14 +190,14 @@ TEST(RunTest, GpusThatThisMachineLacksAreNamed) {
 TEST(RunTest, StoppedAtOnceItNamesTheNewestWholeCheckpointOrNone) {
   auto run = NewRun("twice", "small", Manifest(100'000));
   ASSERT_TRUE(run->Start().ok());
-  const absl::Status reached = run->WaitForStep(5, kLong);
+  const absl::Status reached = run->WaitForStep(5, kPatience);
   ASSERT_TRUE(reached.ok()) << reached;
   // Creates the directory of an interrupted save. Then sends two different signals, because two of
   // one kind might be merged.
   ASSERT_TRUE(FileSystem().MakeDirectories(run->Checkpoints() + "/step-000099999.r7").ok());
   run->Signal(SIGINT);
   run->Signal(SIGTERM);
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run->Output();
   EXPECT_TRUE(run->Agents().empty());
@@ -233,7 +232,7 @@ TEST(RunTest, ACommandRunsOncePerRankWithTorchrunsEnvironment) {
                                                     "'echo $RANK $LOCAL_RANK $WORLD_SIZE > "
                                                     "$FOLDER/rank-$RANK'"}}));
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run->Output();
   for (int rank = 0; rank < 4; ++rank) {
@@ -250,7 +249,7 @@ TEST(RunTest, AJobThatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
                         kCommand, {{"SCRIPT]", "'exit 0']\n        resources: {limits: {cpu: 9k}}"},
                                    {"count: 2, ranks: 2", "count: 1"}}));
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitDoesNotFit) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("why=\"a worker asks for 9000 CPUs"));
@@ -260,7 +259,7 @@ TEST(RunTest, AJobThatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
   // A job that never ran leaves no state that the corrected manifest would take over.
   run->SetManifest(absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"}}));
   ASSERT_TRUE(run->Start().ok());
-  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  EXPECT_EQ(run->WaitForEnd(kPatience)->code, kExitOk) << run->Output();
 }
 
 // checkpoint.uri takes effect for a command, too.
@@ -271,7 +270,7 @@ TEST(RunTest, ACommandFindsItsCheckpointDirectoryMade) {
                        kCommand, {{"SCRIPT", "'echo saved > \"$MUSTER_CHECKPOINT_DIR/$RANK\"'"}}),
                    "  checkpoint: {uri: saved/here}\n"));
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run->Output();
   for (int rank = 0; rank < 4; ++rank) {
@@ -289,11 +288,12 @@ TEST(RunTest, OutputOfACommandAppearsLiveWithItsRank) {
                                                     "sleep 0.05; done; echo bye'"}}));
   ASSERT_TRUE(run->Start().ok());
   for (int rank = 0; rank < 4; ++rank) {
-    const absl::Status shown = run->WaitForOutput(absl::StrCat("[rank ", rank, "] hello\n"), kLong);
+    const absl::Status shown =
+        run->WaitForOutput(absl::StrCat("[rank ", rank, "] hello\n"), kPatience);
     ASSERT_TRUE(shown.ok()) << shown;
   }
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->folder() + "/go", "").ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("[rank 3] bye\n"));
@@ -309,7 +309,7 @@ TEST(RunTest, RecoveringSaysWhichRankFailedHowAndWhichTryThisIs) {
                                              "initialBackoff: 1m"}}));
   ASSERT_TRUE(run->Start().ok());
   const absl::Status said =
-      run->WaitForOutput("why=\"rank 1 exited with code 7; try 3 of 3\"", kLong);
+      run->WaitForOutput("why=\"rank 1 exited with code 7; try 3 of 3\"", kPatience);
   EXPECT_TRUE(said.ok()) << said;
 }
 
@@ -317,7 +317,7 @@ TEST(RunTest, ACommandThatKeepsFailingFailsTheJobWithItsLog) {
   auto run = NewRun("failing", "command",
                     absl::StrReplaceAll(kCommand, {{"SCRIPT", "'echo no such luck; exit 7'"}}));
   ASSERT_TRUE(run->Start().ok());
-  const auto end = run->WaitForEnd(kLong);
+  const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitFailed) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("exit code 7"));

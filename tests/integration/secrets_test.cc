@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/web/http/http_client.h"
@@ -38,21 +39,20 @@ spec:
         command: [sh, -c, 'echo started; exec sleep 100000']
         env: [{name: API_KEY, value: pa55word-of-the-template}]
 )";
-constexpr absl::Duration kLong = absl::Seconds(60);
 
 class SecretsTest : public testing::Test {
  protected:
   void SetUp() override {
     run_ = std::make_unique<LocalRun>(FreshFolder("secrets"), "secretive", kManifest);
     ASSERT_TRUE(run_->Start().ok());
-    const absl::Time deadline = Clock::Real().Monotonic() + kLong;
+    const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
     while (!absl::StrContains(Said({"logs", "secretive"}), "started\n")) {
       ASSERT_LT(Clock::Real().Monotonic(), deadline) << run_->Output();
     }
   }
   void TearDown() override {
     run_->Signal(SIGINT);
-    EXPECT_TRUE(run_->WaitForEnd(kLong).ok()) << run_->Output();
+    EXPECT_TRUE(run_->WaitForEnd(kPatience).ok()) << run_->Output();
   }
   std::string Said(const std::vector<std::string>& arguments) const {
     const auto result = run_->RunTool(arguments);

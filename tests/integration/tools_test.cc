@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"
@@ -16,8 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kLong = absl::Seconds(60);
 
 constexpr char kManifest[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -39,7 +38,7 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", text).ok());
   LocalRun run(folder, "small", kManifest);
   ASSERT_TRUE(run.Start().ok());
-  const absl::Status reached = run.WaitForStep(30, kLong);
+  const absl::Status reached = run.WaitForStep(30, kPatience);
   ASSERT_TRUE(reached.ok()) << reached;
   const auto expect = [&run](const std::vector<std::string>& arguments, const auto& matcher) {
     const auto result = run.RunTool(arguments);
@@ -57,14 +56,14 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ((*job)["status"]["state"], "Training");
   expect({"stop", "small"}, HasSubstr("muster resume small"));
-  const auto end = run.WaitForEnd(kLong);
+  const auto end = run.WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitStopped) << run.Output();
   EXPECT_TRUE(run.Agents().empty());
   expect({"get"}, HasSubstr("Suspended"));
   const int64_t stopped_at = run.last_step();
   ASSERT_TRUE(run.Resume().ok());
-  const absl::Status went_on = run.WaitForStep(stopped_at + 10, kLong);
+  const absl::Status went_on = run.WaitForStep(stopped_at + 10, kPatience);
   EXPECT_TRUE(went_on.ok()) << went_on;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "operator/kube/api_error.h"
@@ -100,12 +101,12 @@ class RealEnvironment : public ConformanceEnvironment {
     absl::SleepFor(absl::Milliseconds(50));
     return absl::Now() < deadline_;
   }
-  absl::Duration Patience() const override { return absl::Seconds(10); }
+  absl::Duration Patience() const override { return kPatience; }
   bool ExpireHistory() override { return RealServer::Get().ExpireHistory(); }
   bool ForceBookmark() override { return false; }
 
  private:
-  const absl::Time deadline_ = absl::Now() + absl::Seconds(60);
+  const absl::Time deadline_ = absl::Now() + kPatience;
   std::vector<std::string> namespaces_;
 };
 
@@ -124,7 +125,7 @@ std::unique_ptr<RestApi> ImpatientClient() {
 // Reads the watch to its end and returns the status, skipping all events.
 absl::Status EndOf(Watcher& watcher) {
   while (true) {
-    const auto event = watcher.Next(absl::Seconds(30));
+    const auto event = watcher.Next(kPatience);
     if (!event.ok()) return event.status();
     if (!event->has_value()) return absl::OkStatus();
   }

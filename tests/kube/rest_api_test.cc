@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/cache/reflector.h"
@@ -78,8 +79,8 @@ TEST_F(RestApiClusterTest, ABookmarkComesBeforeTheServerEndsAQuietWatch) {
   ASSERT_TRUE(api_->Create(kSecrets, NewObject(kSecrets, other)).ok());
   EXPECT_TRUE(api_->Delete(kSecrets, other).ok());
   int bookmarks = 0;
-  auto event = (*watcher)->Next(absl::Seconds(30));
-  for (; event.ok() && event->has_value(); event = (*watcher)->Next(absl::Seconds(30))) {
+  auto event = (*watcher)->Next(kPatience);
+  for (; event.ok() && event->has_value(); event = (*watcher)->Next(kPatience)) {
     EXPECT_EQ((*event)->type, WatchEvent::Type::kBookmark);
     ++bookmarks;
   }
@@ -154,7 +155,7 @@ TEST_F(RestApiClusterTest, AReflectorStreamsItsList) {
   EXPECT_EQ(seen.names, (std::set<std::string>{"a"}));
   EXPECT_TRUE(reflector.streams());
   ASSERT_TRUE(api_->Create(kSecrets, NewObject(kSecrets, Key("b"))).ok());
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  const absl::Time deadline = absl::Now() + kPatience;
   while (seen.names.size() < 2 && absl::Now() < deadline) reflector.RunOnce(absl::Seconds(1));
   EXPECT_EQ(seen.names, (std::set<std::string>{"a", "b"}));
   EXPECT_EQ(seen.replaced, 1);

@@ -14,6 +14,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"
@@ -22,8 +23,6 @@ namespace muster::tests {
 namespace {
 
 using ::testing::SizeIs;
-
-constexpr absl::Duration kLong = absl::Seconds(60);
 
 // Counts up to --last, or until told to end; saves the count when a checkpoint is wanted. Each
 // start adds the count that it begins with as a line to `starts`.
@@ -86,13 +85,13 @@ class ClientTest : public testing::Test {
     ASSERT_TRUE(run_->Start().ok());
   }
   void WaitForStep(int64_t step) {
-    const absl::Status reached = run_->WaitForStep(step, kLong);
+    const absl::Status reached = run_->WaitForStep(step, kPatience);
     ASSERT_TRUE(reached.ok()) << reached;
   }
   // Lets the script end by itself, and returns the job then.
   Json End() {
     EXPECT_TRUE(WriteFileAtomically(FileSystem(), run_->folder() + "/end", "").ok());
-    const auto end = run_->WaitForEnd(kLong);
+    const auto end = run_->WaitForEnd(kPatience);
     EXPECT_TRUE(end.ok()) << end.status();
     EXPECT_EQ(end->code, kExitOk) << run_->Output();
     return run_->Job().value_or(Json::object());
@@ -129,7 +128,7 @@ TEST_F(ClientTest, AStopLetsTheScriptSaveAndItGoesOnFromThere) {
   Start("client-stop");
   WaitForStep(20);
   ASSERT_TRUE(run_->RunTool({"stop", "counting"}).ok());
-  const auto end = run_->WaitForEnd(kLong);
+  const auto end = run_->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitStopped) << run_->Output();
   const Json stopped = run_->Job().value_or(Json::object());
@@ -148,7 +147,7 @@ TEST_F(ClientTest, TheDeathOfTheAgentLosesNoMoreThanItsWorker) {
   const std::vector<pid_t> agents = run_->Agents();
   ASSERT_THAT(agents, SizeIs(2));
   for (const pid_t agent : agents) ASSERT_EQ(kill(agent, SIGKILL), 0);
-  const auto started_again = run_->WaitForCondition("Running", "True", "RoundActive", kLong);
+  const auto started_again = run_->WaitForCondition("Running", "True", "RoundActive", kPatience);
   ASSERT_TRUE(started_again.ok()) << started_again.status();
   while (Starts().size() < 2) WaitForStep(1);
   const Json job = End();

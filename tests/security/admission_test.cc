@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/api/training_job.h"
@@ -24,8 +25,6 @@ namespace muster::control {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr absl::Duration kPatience = absl::Minutes(3);
 
 class AdmissionTest : public testing::Test {
  protected:

@@ -39,7 +39,7 @@ class NodesCrashTest : public SecondControlPlaneTest {
                       R"(--overrides={"spec":{"nodeName":"node-0"}})"});
     ASSERT_TRUE(made.ok()) << made.err;
     const CommandResult ready = Tool(
-        "exec", {"--", "kubectl", "wait", "--for=condition=Ready", "pod/pod", "--timeout=60s"});
+        "exec", {"--", "kubectl", "wait", "--for=condition=Ready", "pod/pod", "--timeout=100s"});
     ASSERT_TRUE(ready.ok()) << ready.err;
   }
 

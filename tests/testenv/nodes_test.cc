@@ -15,6 +15,7 @@
 #include "absl/strings/substitute.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testenv/test_cluster.h"
@@ -40,10 +41,10 @@ class NodesTest : public ::testing::Test {
     cluster_ = *std::move(cluster);
     const absl::Status imported = cluster_->ImportImage("all", TestFile("greeter.tar"));
     ASSERT_TRUE(imported.ok()) << imported;
-    Kubectl({"wait", "--for=create", "serviceaccount/default", "--timeout=30s"});
+    Kubectl({"wait", "--for=create", "serviceaccount/default", "--timeout=150s"});
     StartPod("pod-0", "node-0");
     StartPod("pod-1", "node-1");
-    Kubectl({"wait", "--for=condition=Ready", "pod/pod-0", "pod/pod-1", "--timeout=50s"});
+    Kubectl({"wait", "--for=condition=Ready", "pod/pod-0", "pod/pod-1", "--timeout=150s"});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
 
@@ -89,8 +90,8 @@ spec:
     return asked.ok() ? asked->out : "";
   }
 
-  static bool Within(absl::Duration limit, absl::FunctionRef<bool()> done) {
-    const absl::Time deadline = Clock::Real().Monotonic() + limit;
+  static bool Eventually(absl::FunctionRef<bool()> done) {
+    const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
     while (!done()) {
       if (Clock::Real().Monotonic() > deadline) return false;
       usleep(20'000);
@@ -100,7 +101,7 @@ spec:
 
   // A kubelet that was just started learns its pods from the API server.
   static bool ExecWorksSoon(const std::string& pod) {
-    return Within(absl::Seconds(30), [&] {
+    return Eventually([&] {
       const auto asked = AskFrom(pod, Address(pod), kPort);
       return asked.ok() && asked->out == absl::StrCat("hello from ", pod, "\n");
     });
@@ -171,11 +172,11 @@ spec: {selector: {greeter: pod-0}, ports: [{port: 80, targetPort: $0}]}
 )",
                                                                 kPort));
   ASSERT_TRUE(applied.ok()) << applied;
-  Kubectl({"wait", "--for=condition=Ready", "pod/pod-2", "--timeout=50s"});
+  Kubectl({"wait", "--for=condition=Ready", "pod/pod-2", "--timeout=150s"});
   const std::string address =
       Kubectl({"get", "service", "greeter", "--output=jsonpath={.spec.clusterIP}"});
   for (const std::string pod : {"pod-1", "pod-2"}) {
-    EXPECT_TRUE(Within(absl::Seconds(30), [&] {
+    EXPECT_TRUE(Eventually([&] {
       const auto asked = AskFrom(pod, address, "80");
       return asked.ok() && asked->out == "hello from pod-0\n";
     })) << pod;
@@ -194,11 +195,11 @@ TEST_F(NodesTest, PodsOutliveContainerd) {
 
 TEST_F(NodesTest, ANodeWhoseKubeletWasKilledIsNotReadyButItsPodsRun) {
   ASSERT_TRUE(cluster_->Kill("kubelet-1").ok());
-  Kubectl({"wait", "--for=condition=Ready=Unknown", "node/node-1", "--timeout=50s"});
+  Kubectl({"wait", "--for=condition=Ready=Unknown", "node/node-1", "--timeout=150s"});
   EXPECT_EQ(Ask(Address("pod-1")), "hello from pod-1\n");
   const absl::Status started = cluster_->Start("kubelet-1");
   ASSERT_TRUE(started.ok()) << started;
-  Kubectl({"wait", "--for=condition=Ready", "node/node-1", "--timeout=50s"});
+  Kubectl({"wait", "--for=condition=Ready", "node/node-1", "--timeout=150s"});
   EXPECT_TRUE(ExecWorksSoon("pod-1"));
   EXPECT_EQ(Restarts("pod-1"), "0");
 }
@@ -208,7 +209,7 @@ TEST_F(NodesTest, PodsOfANodeThatLostItsPowerStartAgainWithIt) {
   const absl::Status started = cluster_->Start("node-0");
   ASSERT_TRUE(started.ok()) << started;
   Kubectl({"wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "pod/pod-0",
-           "--timeout=50s"});
+           "--timeout=150s"});
   EXPECT_TRUE(ExecWorksSoon("pod-0"));
 }
 

@@ -16,13 +16,13 @@
 #include "base/files.h"
 #include "base/object_store/credentials_cache.h"
 #include "base/status_macros.h"
+#include "base/testing/patience.h"
 #include "base/unique_fd.h"
 
 namespace muster {
 namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(20);
-constexpr absl::Duration kPatience = absl::Minutes(2);
 
 sockaddr_in Loopback(int port) {
   sockaddr_in address{};

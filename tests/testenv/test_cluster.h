@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest/rest_api.h"
 
@@ -54,7 +55,7 @@ class TestCluster {
   // and waits for its end. A non-zero exit code is a result, not an error.
   absl::StatusOr<CommandResult> Kubectl(const std::vector<std::string>& arguments,
                                         std::string_view input = "",
-                                        absl::Duration within = absl::Seconds(60)) const;
+                                        absl::Duration within = kPatience) const;
   // The administrator's client. Use it for repeated reads: each Kubectl() call costs a quarter of a
   // second of a core.
   kube::RestApi& api() const { return *api_; }
@@ -99,7 +100,7 @@ class TestCluster {
   // Runs any program to its end, with this process's environment.
   static absl::StatusOr<CommandResult> Run(const std::vector<std::string>& argv,
                                            std::string_view input = "",
-                                           absl::Duration within = absl::Seconds(60));
+                                           absl::Duration within = kPatience);
 
  private:
   TestCluster() = default;

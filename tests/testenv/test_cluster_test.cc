@@ -121,7 +121,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: non
   ASSERT_TRUE(applied.ok()) << applied;
   const auto made =
       cluster_->Kubectl({"wait", "--for=create", "pod",
-                         "--selector=batch.kubernetes.io/job-name=pods-please", "--timeout=30s"});
+                         "--selector=batch.kubernetes.io/job-name=pods-please", "--timeout=150s"});
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->exit.code, 0) << made->err;
 }
@@ -141,8 +141,8 @@ TEST_F(TestClusterTest, ANamespaceIsDeletedWithItsTest) {
   auto other = TestCluster::Create("testenv");
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_NE((*other)->name_space(), name);
-  const auto gone = (*other)->Kubectl(
-      {"wait", "--for=delete", "namespace/" + name, "--timeout=60s"}, "", absl::Seconds(90));
+  const auto gone =
+      (*other)->Kubectl({"wait", "--for=delete", "namespace/" + name, "--timeout=150s"});
   ASSERT_TRUE(gone.ok()) << gone.status();
   EXPECT_EQ(gone->exit.code, 0) << gone->err;
   EXPECT_EQ((*other)->Get(kube::kNamespaces, name).status().code(), absl::StatusCode::kNotFound);

@@ -16,6 +16,7 @@
 #include "agent/worker/scripted_coordinator.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/protocol.h"
@@ -186,7 +187,7 @@ class WireTest : public testing::Test {
   }
   bool AgentEndsWell() {
     pollfd ended = {agent_->poll_fd(), POLLIN, 0};
-    poll(&ended, 1, 60'000);
+    poll(&ended, 1, kPatienceMillis);
     const auto exit = agent_->Poll();
     return exit.ok() && exit->has_value() && (*exit)->code == 0;
   }

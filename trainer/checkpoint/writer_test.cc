@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/catalog.h"
@@ -254,7 +255,7 @@ TEST_F(WriterTest, TheBackgroundThreadSaves) {
   CheckpointWriter writer(files_, Clock::Real(), options, nullptr);
   const State state7 = StateAt(7);
   ASSERT_TRUE(writer.Begin(Share(state7, 7, 0, 1, 1, false)).ok());
-  ASSERT_TRUE(writer.WaitIdle(Clock::Real().Monotonic() + absl::Seconds(30)).ok());
+  ASSERT_TRUE(writer.WaitIdle(Clock::Real().Monotonic() + kPatience).ok());
   EXPECT_EQ(NewestStep(), 7);
 }
 

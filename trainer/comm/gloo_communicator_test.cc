@@ -24,6 +24,10 @@
 namespace muster::trainer {
 namespace {
 
+// A deadline that a test lets pass. All that must succeed before, by processes that were just
+// forked, has the same time: one or two seconds are not enough on a machine that runs many tests.
+constexpr absl::Duration kDeadline = absl::Seconds(8);
+
 // Runs one process per rank, forked before this one has any thread. The text that a body returns
 // goes to the test.
 class Processes {
@@ -121,7 +125,7 @@ TEST(GlooCommunicatorTest, AStoppedPeerExceedsTheDeadline) {
   for (int r = 0; r < 2; ++r) {
     processes.StartRank([&] {
       auto communicator = MakeGlooCommunicator(
-          {.store = store, .rank = r, .size = 2, .tag = "t", .deadline = absl::Seconds(2)});
+          {.store = store, .rank = r, .size = 2, .tag = "t", .deadline = kDeadline});
       at::Tensor t = at::ones({100000});
       std::string first = (*communicator)->AllReduce(t, ReduceOp::kSum, "a")->Wait().ToString();
       if (r == 1) raise(SIGSTOP);
@@ -155,7 +159,7 @@ TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatAreMissing) {
   const std::string store = processes.Serve();
   processes.StartRank([&] {
     return MakeGlooCommunicator(
-               {.store = store, .rank = 1, .size = 3, .tag = "7.3", .deadline = absl::Seconds(1)})
+               {.store = store, .rank = 1, .size = 3, .tag = "7.3", .deadline = kDeadline})
         .status()
         .ToString();
   });
@@ -172,7 +176,7 @@ TEST(GlooCommunicatorTest, RanksOfAnotherRoundDoNotMeet) {
                                    .rank = r,
                                    .size = 2,
                                    .tag = absl::StrCat("1.", r),
-                                   .deadline = absl::Seconds(1)})
+                                   .deadline = kDeadline})
           .status()
           .ToString();
     });

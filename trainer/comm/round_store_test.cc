@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "trainer/comm/store_client.h"
 #include "trainer/comm/store_wire.h"
@@ -17,7 +18,7 @@
 namespace muster::trainer {
 namespace {
 
-absl::Time Soon() { return Clock::Real().Monotonic() + absl::Seconds(20); }
+absl::Time Soon() { return Clock::Real().Monotonic() + kPatience; }
 
 TEST(RoundStoreTest, KeepsWhatIsSetAndCounts) {
   auto store = StartRoundStore();

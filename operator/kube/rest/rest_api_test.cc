@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/http/tls_test_server.h"
@@ -370,7 +371,7 @@ TEST_F(RestApiTest, ARotatedTokenIsUsedAfterARefusal) {
   EXPECT_EQ(GetStatus().code(), absl::StatusCode::kUnauthenticated);
   write("new");
   // The credentials are read again at most once a second.
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  const absl::Time deadline = absl::Now() + kPatience;
   absl::Status status = GetStatus();
   while (!status.ok() && absl::Now() < deadline) status = GetStatus();
   EXPECT_TRUE(status.ok()) << status;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/field_mask.h"
@@ -19,9 +20,6 @@
 // Tests watches of a server that misbehaves as a real one cannot be made to.
 namespace muster::kube {
 namespace {
-
-// The longest wait for an event, enough even on a busy machine.
-constexpr absl::Duration kPatience = absl::Minutes(3);
 
 std::string Event(const std::string& name, int version) {
   return absl::StrCat(R"({"type":"ADDED","object":{"metadata":{"name":")", name,

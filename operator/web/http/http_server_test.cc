@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/certificate_authority.h"
@@ -131,7 +132,7 @@ TEST_F(HttpServerTest, AClientThatDripsIsCutOff) {
   Start(options);
   Wire slow(server_->address());
   ASSERT_TRUE(slow.Send("GET / HTTP/1.1\r\nX-Drip: "));
-  const absl::Time deadline = Clock::Real().Monotonic() + absl::Seconds(60);
+  const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
   bool cut = false;  // each byte arrives well within the limit of one read
   while (!cut && Clock::Real().Monotonic() < deadline) {
     slow.Send("x");

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "base/testing/patience.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/bench/stream/stream_world.h"
@@ -25,7 +26,6 @@ namespace {
 constexpr int kNodesPerLeaf = 32;
 constexpr int kTimes = 11;
 constexpr int kWorkers = 64;  // twice what one leaf has room for
-constexpr absl::Duration kPatience = absl::Seconds(30);
 
 Inventory Cluster(int nodes) {
   Inventory inventory{{"spine", "leaf"}, {}};

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -47,7 +48,7 @@ TEST(StreamTest, JobsAreMadeBoundRunAndEnded) {
     ASSERT_TRUE(made.ok()) << made.status();
   }
   std::set<std::string> done;
-  const absl::Time deadline = Clock::Real().Monotonic() + absl::Seconds(30);
+  const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
   while (done.size() < kJobs && Clock::Real().Monotonic() < deadline) {
     const auto event = (*watcher)->Next(absl::Milliseconds(100));
     ASSERT_TRUE(event.ok()) << event.status();

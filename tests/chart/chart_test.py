@@ -7,8 +7,10 @@ sources, and checks that wrong values are refused in plain words. --accept write
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import unittest
 
@@ -196,7 +198,9 @@ def rights_of(manifest):
 
 
 class Rights(unittest.TestCase):
-    def test_each_right_of_the_operator_is_listed_with_the_code_that_needs_it(self):
+    """tools/lint looks for the code that each listed right names."""
+
+    def test_each_right_of_the_operator_is_listed(self):
         self.check("rights.txt", (ROOT / "deploy/rbac/operator.yaml").read_text())
 
     def test_so_is_each_right_that_it_gets_for_node_agents(self):
@@ -206,12 +210,7 @@ class Rights(unittest.TestCase):
 
     def check(self, listed, manifest):
         lines = [line.split(None, 4) for line in (HERE / listed).read_text().splitlines() if not line.startswith(";")]
-        granted = list(rights_of(manifest))
-        self.assertEqual(sorted(tuple(line[:3]) for line in lines), sorted(granted))
-        for scope, verb, resource, file, words in lines:
-            with self.subTest(f"{scope} {verb} {resource}"):
-                code = re.sub(r"\s+", " ", (ROOT / file).read_text())
-                self.assertIn(words, code)
+        self.assertEqual(sorted(tuple(line[:3]) for line in lines), sorted(rights_of(manifest)))
 
     def test_an_operator_of_one_namespace_has_the_rights_on_jobs_there_alone(self):
         made = chart.render(HELM, "--set=watchNamespace=research")
@@ -246,7 +245,10 @@ class Kustomize(unittest.TestCase):
 
     def built(self, folder):
         kubectl = str(pathlib.Path(HELM).parent / "kubectl")
-        ended = subprocess.run([kubectl, "kustomize", str(ROOT / folder)], capture_output=True, text=True)
+        # Kustomize follows no links out of the folder, and a test's files are links.
+        with tempfile.TemporaryDirectory() as copy:
+            shutil.copytree(ROOT / "deploy", f"{copy}/deploy")
+            ended = subprocess.run([kubectl, "kustomize", f"{copy}/{folder}"], capture_output=True, text=True)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         return names(ended.stdout)
 

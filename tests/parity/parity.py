@@ -1,7 +1,7 @@
 """usage: parity.py [--device=cuda] DUMP_DIR...
 
-Repeats in PyTorch runs that muster's trainer dumped, all of one precision, from the same initial weights on the same
-tokens, and compares losses, every gradient tensor, the global norm and the final weights.
+Repeats in PyTorch runs that muster's trainer dumped, from the same initial weights on the same tokens, and compares
+losses, every gradient tensor, the global norm and the final weights.
 
 DUMP_DIR holds run.json {config, script, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
 tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<step>.safetensors of the
@@ -125,8 +125,6 @@ def make_model(run):
         return reference.Gpt2(*(config[name] for name in names))
     import transformers_model
 
-    if precision == "fp64":
-        transformers_model.widen()
     return transformers_model.LanguageModel(config)
 
 
@@ -142,18 +140,26 @@ def compare_logits(verdicts, folder, model, data, final, precision, device):
     verdicts.within(f"logits of the same weights, the worst of {theirs.numel()}", error, LOGITS_LIMITS[precision])
 
 
-def compare(verdicts, folder, device):
-    run = json.loads((folder / "run.json").read_text())
-    precision, steps = run["precision"], run["steps"]
-    torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
-    config = run["config"]
+def in_precision(run):
+    """The context in which a run's model is made and trained."""
+    wide = run["precision"] == "fp64"
+    torch.set_default_dtype(torch.float64 if wide else torch.float32)
+    torch.backends.cuda.matmul.allow_tf32 = run["precision"] == "tf32"
+    if not wide or run["config"]["model_type"] in ("gpt2", "torchscript"):
+        return contextlib.nullcontext()
+    import transformers_model
+
+    return transformers_model.widened()
+
+
+def compare_run(verdicts, folder, run, device):
+    precision, steps, config = run["precision"], run["steps"], run["config"]
     model = make_model(run)
     if precision == "fp8":
         fp8_linear.replace(model, {torch.nn.Linear: False, reference.Linear: True})
     initial = reference.read_safetensors(folder / "initial.safetensors")
     model.load_state_dict(initial, strict=True)
     model.to(device)
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     limits = {1: GRADIENT_LIMITS[precision][0], steps: GRADIENT_LIMITS[precision][1]}
 
     data = reference.read_safetensors(folder / "tokens.safetensors")
@@ -180,13 +186,19 @@ def compare(verdicts, folder, device):
     verdicts.within(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)
 
 
+def compare(verdicts, folder, device):
+    run = json.loads((folder / "run.json").read_text())
+    print("row", folder.name, flush=True)
+    with in_precision(run):
+        compare_run(verdicts, folder, run, device)
+
+
 def main():
     torch.set_num_threads(1)
     verdicts = comparison.Verdicts()
     arguments = sys.argv[1:]
     device = "cuda" if "--device=cuda" in arguments else "cpu"
     for folder in (argument for argument in arguments if not argument.startswith("--")):
-        print("row", pathlib.Path(folder).name)
         compare(verdicts, pathlib.Path(folder), device)
     sys.exit(1 if verdicts.failed else 0)
 

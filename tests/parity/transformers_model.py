@@ -1,8 +1,11 @@
 """Models of Hugging Face's transformers, made from the config.json that muster's trainer writes.
 
 transformers computes norms, softmax, rotary angles and slopes in float32 even where a model is float64. That alone
-differs from muster by 1e-7, so widen() makes these parts double, for comparisons that look for less.
+differs from muster by 1e-7, so widened() makes these parts double, for comparisons that look for less.
 """
+import contextlib
+from unittest import mock
+
 import torch
 import torch.nn.functional as F
 import transformers
@@ -20,12 +23,17 @@ class DoubleTorch:
         return getattr(torch, name)
 
 
-def widen():
-    for module in (modeling_rope_utils, modeling_bloom, modeling_llama):
-        module.torch = DoubleTorch()
-    torch.Tensor.float = torch.Tensor.double
-    # The original has sqrt(2 / pi) with eight digits.
-    modeling_bloom.BloomGelu.forward = lambda self, x: F.gelu(x, approximate="tanh")
+@contextlib.contextmanager
+def widened():
+    """Models that are made and trained in this context compute in float64; others in the same process do not."""
+    with contextlib.ExitStack() as changes:
+        for module in (modeling_rope_utils, modeling_bloom, modeling_llama):
+            changes.enter_context(mock.patch.object(module, "torch", DoubleTorch()))
+        changes.enter_context(mock.patch.object(torch.Tensor, "float", torch.Tensor.double))
+        # The original has sqrt(2 / pi) with eight digits.
+        gelu = lambda self, x: F.gelu(x, approximate="tanh")
+        changes.enter_context(mock.patch.object(modeling_bloom.BloomGelu, "forward", gelu))
+        yield
 
 
 class LanguageModel(torch.nn.Module):

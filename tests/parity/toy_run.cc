@@ -37,6 +37,7 @@ TrainingOptions ToyOptions(const ToyRun& run, int64_t micro_batches) {
   const bool fp8 = run.precision == "fp8";
   options.types = {type, run.precision == "bf16" || fp8 ? at::kBFloat16 : type, fp8};
   options.seed = 3;
+  options.deterministic = run.deterministic;
   options.sequence = kToySequence;
   options.micro_batches = micro_batches;
   options.micro_batch = kToyBatch / micro_batches;

@@ -21,6 +21,7 @@ struct ToyRun {
   planner::ModelFamily family = planner::ModelFamily::kGpt2;
   std::string precision = "fp64";   // or fp32, bf16, fp8
   std::string optimizer = "adamw";  // or sgd
+  bool deterministic = false;       // gradients are added in an order that no layout changes
 };
 
 planner::ModelShape ToyShape(planner::ModelFamily family);

@@ -5,9 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "ATen/Context.h"
-#include "ATen/core/grad_mode.h"
-#include "ATen/ops/randn.h"
 #include "absl/strings/match.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -30,17 +27,8 @@ absl::StatusOr<Tensors> CopyValues(const RoundGroups& groups, const ToyRun& run,
   return copy;
 }
 
-// Changes each weight at random by about kNudge of itself.
-void NudgeWeights(const TrainingState& state) {
-  const at::NoGradGuard no_graph;
-  at::manual_seed(1);
-  for (const NamedTensor& named : state.Parameters()) {
-    named.tensor.mul_(at::randn(named.tensor.sizes(), named.tensor.options()).mul_(kNudge).add_(1));
-  }
-}
-
 absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t steps, int rank,
-                                const RoundGroups& groups, bool nudged) {
+                                const RoundGroups& groups) {
   TrainingOptions options = ToyOptions(run, row.micro_batches);
   options.divided = row.divided();
   options.offload = row.offload();
@@ -50,25 +38,24 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
       const auto state,
       TrainingState::Create(std::move(model), options, ShardOf(row.mesh(), rank), &disk));
   MUSTER_RETURN_IF_ERROR(state->InitializeFresh());
-  if (nudged) NudgeWeights(*state);
   Curve curve;
-  MUSTER_ASSIGN_OR_RETURN(curve.initial, CopyValues(groups, run, *state));
+  MUSTER_ASSIGN_OR_RETURN(curve.weights[0], CopyValues(groups, run, *state));
   GrammarFeed feed(options.micro_batch);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   const std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
   MUSTER_RETURN_IF_ERROR(engine.BeginAlone(groups));
   for (int64_t step = 1; step <= steps; ++step) {
-    if (step == 1 || step == kComparedSteps) {
+    const bool compared = step == 1 || step == kComparedSteps;
+    if (compared) {
       MUSTER_RETURN_IF_ERROR(engine.ComputeGradients());
-      (step == 1 ? curve.first_gradients : curve.gradients) = CopyOf(state->Gradients(), run);
+      curve.gradients[step] = CopyOf(state->Gradients(), run);
     }
     MUSTER_ASSIGN_OR_RETURN(const StepOutcome outcome, engine.Step({}));
     curve.losses.push_back(outcome.decision.loss());
     curve.norms.push_back(outcome.decision.gradient_norm());
-    if (step != kComparedSteps && step != steps) continue;
-    MUSTER_ASSIGN_OR_RETURN(curve.last_weights, CopyValues(groups, run, *state));
-    if (step == kComparedSteps) curve.weights = curve.last_weights;
+    if (!compared && step != steps) continue;
+    MUSTER_ASSIGN_OR_RETURN(curve.weights[step], CopyValues(groups, run, *state));
   }
   return curve;
 }
@@ -100,8 +87,7 @@ Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run) {
   return copy;
 }
 
-absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps,
-                                 bool nudged) {
+absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps) {
   const MeshShape mesh = row.mesh();
   LocalGroups groups(mesh);
   std::vector<absl::StatusOr<Curve>> curves(static_cast<size_t>(mesh.size()),
@@ -111,7 +97,7 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
     threads.emplace_back([&, rank] {
       const RoundGroups of_rank = groups.Of(rank);
       auto& curve = curves[static_cast<size_t>(rank)];
-      curve = TrainRank(run, row, steps, rank, of_rank, nudged);
+      curve = TrainRank(run, row, steps, rank, of_rank);
       if (curve.ok()) return;
       for (Communicator* group : {of_rank.world, of_rank.shard, of_rank.replicas}) {
         if (group != nullptr) group->Abort("a rank failed");

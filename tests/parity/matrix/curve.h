@@ -1,6 +1,8 @@
 #ifndef MUSTER_TESTS_PARITY_MATRIX_CURVE_H_
 #define MUSTER_TESTS_PARITY_MATRIX_CURVE_H_
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,32 +13,26 @@
 
 namespace muster::trainer {
 
-// The step whose gradients and weights are compared besides the first's.
-inline constexpr int64_t kComparedSteps = 20;
+// Gradients of the first step and of this one are compared, and the weights after them.
+inline constexpr int64_t kComparedSteps = 6;
+// A run that ranks of another layout go on with ends here.
+inline constexpr int64_t kMatrixSteps = 9;
 
 // The numbers of a run, as one rank sees them.
 struct Curve {
   std::vector<double> losses, norms;  // by step, from 1
-  Tensors initial;                    // weights
-  Tensors first_gradients;            // of step 1, as they are reduced
-  Tensors gradients;                  // of step kComparedSteps
-  Tensors weights;                    // after step kComparedSteps
-  Tensors last_weights;               // after the last step
+  // Gradients as they are reduced, of steps 1 and kComparedSteps; weights after these and the last
+  // step, and, as step 0, the initial ones.
+  std::map<int64_t, Tensors> gradients, weights;
 };
 
 // Returns a copy of the tensors of a model. The biases of attention's keys are zeros in it: softmax
 // ignores them, so that their gradient is only rounding error, which AdamW scales to full steps.
 Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run);
 
-// A change of the weights that is small beside what BF16 rounds them by, and has other weights
-// rounded up and down.
-inline constexpr double kNudge = 1e-4;
-
-// Trains the run for so many steps on ranks that are threads, divided as `row` says. `nudged`, for
-// one rank only: each initial weight is changed at random by about kNudge of itself. An error is
+// Trains the run for so many steps on ranks that are threads, divided as `row` says. An error is
 // that of the first rank that fails for a reason of its own.
-absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps,
-                                 bool nudged = false);
+absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps);
 
 }  // namespace muster::trainer
 

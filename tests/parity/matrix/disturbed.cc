@@ -26,7 +26,7 @@ using v1alpha1::FromTrainer;
 using v1alpha1::RankPosition;
 
 constexpr char kHistory[] = "00000000000000aa";
-constexpr int kSaveEvery = 10;  // steps
+constexpr int kSaveEvery = 3;  // steps; divides kComparedSteps and kMatrixSteps
 
 // The checkpoints and the network that all ranks see.
 struct World {
@@ -217,7 +217,7 @@ absl::Status TrainWithALoss(const ToyRun& run, const MatrixRow& row, uint64_t se
 
 absl::Status TrainFromCheckpoint(const ToyRun& run, const MatrixRow& row, World& world,
                                  DisturbedRun& out) {
-  MUSTER_ASSIGN_OR_RETURN(Ranks ranks, StartRanks(run, row, kToySteps, world));
+  MUSTER_ASSIGN_OR_RETURN(Ranks ranks, StartRanks(run, row, kMatrixSteps, world));
   MUSTER_ASSIGN_OR_RETURN(const auto decision, PrepareRound(ranks, world, out));
   if (decision.reason != control::ResumeReason::kCheckpoint ||
       decision.point.version().step() != kComparedSteps) {
@@ -234,7 +234,7 @@ absl::StatusOr<Tensors> ReadLastWeights(const ToyRun& run, World& world) {
   RecordingOutbox outbox;
   const auto store = OpenStore(world.files, outbox);
   const Checkpoints::Listing listing = store->List(*state);
-  if (listing.complete.empty() || listing.complete[0].version().step() != kToySteps) {
+  if (listing.complete.empty() || listing.complete[0].version().step() != kMatrixSteps) {
     return absl::InternalError("there is no checkpoint of the last step");
   }
   MUSTER_RETURN_IF_ERROR(store->Load(listing.complete[0], *state).status());

@@ -18,7 +18,7 @@ struct SeenStep {
   double loss = 0.0, norm = 0.0;
 };
 
-// A run of kToySteps in which a rank was lost, and whose ranks were replaced by others.
+// A run of kMatrixSteps in which a rank was lost, and whose ranks were replaced by others.
 struct DisturbedRun {
   std::string loss;    // when the rank was lost, for people
   std::string resume;  // the reason for which the others went on as they did
@@ -26,7 +26,7 @@ struct DisturbedRun {
   Tensors last_weights;  // from the checkpoint of the last step
 };
 
-// Trains the run with whole trainers on threads, which save every ten steps. At a random moment
+// Trains the run with whole trainers on threads, which save every three steps. At a random moment
 // after step 1 a random rank is lost; the others go on from the point that the operator decides, in
 // the layout that it gives so many ranks, up to kComparedSteps. Trainers of the layout `loaded`
 // take the rest of the steps from there, from the checkpoint. Equal seeds give equal moments.

@@ -24,20 +24,18 @@ constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by place in kRanks: one for each rank, the same number for each, and
 // more for some ranks than for others. Each divides kToyBatch.
 constexpr int kMicroBatches[][3] = {{2, 3, 4}, {4, 6, 12}, {3, 4, 6}};
-constexpr const char* kPrecisions[] = {"fp64", "fp32", "bf16"};
 constexpr const char* kOptimizers[] = {"adamw", "sgd"};
 constexpr Rest kRests[] = {{}, {true}, {true, true}};
 
 MatrixRow RowOf(const Combination& combination) {
   const auto value = [&](size_t axis) { return static_cast<size_t>(combination[axis]); };
   const Layout& layout = kLayouts[value(0)];
-  const Rest& rest = kRests[value(5)];
+  const Rest& rest = kRests[value(4)];
   return {.zero = layout.zero,
           .copies = layout.copies,
           .ranks = kRanks[value(1)],
           .micro_batches = kMicroBatches[value(2)][value(1)],
-          .precision = kPrecisions[value(3)],
-          .optimizer = kOptimizers[value(4)],
+          .optimizer = kOptimizers[value(3)],
           .optimizer_rests = rest.optimizer,
           .weights_rest = rest.weights};
 }
@@ -71,9 +69,8 @@ std::string MatrixRow::name() const {
 }
 
 std::vector<MatrixRow> MatrixRows(bool pairwise) {
-  const std::vector<int> sizes = {std::size(kLayouts),      std::size(kRanks),
-                                  std::size(kMicroBatches), std::size(kPrecisions),
-                                  std::size(kOptimizers),   std::size(kRests)};
+  const std::vector<int> sizes = {std::size(kLayouts), std::size(kRanks), std::size(kMicroBatches),
+                                  std::size(kOptimizers), std::size(kRests)};
   const std::vector<Combination> product = Product(sizes, [](const Combination& combination) {
     const MatrixRow row = RowOf(combination);
     return (!row.copies || row.ranks == 4) && (!row.weights_rest || row.zero == 3);
@@ -81,6 +78,18 @@ std::vector<MatrixRow> MatrixRows(bool pairwise) {
   std::vector<MatrixRow> rows;
   for (const Combination& chosen : pairwise ? PairwiseCover(product) : product) {
     rows.push_back(RowOf(chosen));
+  }
+  return rows;
+}
+
+std::vector<MatrixRow> Bf16Rows() {
+  std::vector<MatrixRow> rows = {
+      {.zero = 0, .ranks = 2},
+      {.zero = 2, .copies = true, .ranks = 4},
+      {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true}};
+  for (MatrixRow& row : rows) {
+    row.micro_batches = 4;
+    row.precision = "bf16";
   }
   return rows;
 }

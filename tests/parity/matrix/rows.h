@@ -34,9 +34,13 @@ struct MatrixRow {
   std::string name() const;
 };
 
-// Returns every row, or, if `pairwise`, so many that every two values of two axes (layout, ranks,
-// micro-batches per rank, precision, optimizer, what rests in files) meet in one.
+// Returns every row in FP64, or, if `pairwise`, so many that every two values of two axes (layout,
+// ranks, micro-batches per rank, optimizer, what rests in files) meet in one.
 std::vector<MatrixRow> MatrixRows(bool pairwise);
+
+// Returns rows in BF16, of one optimizer and one number of micro-batches: what state of another
+// type than the products can add to the rows above.
+std::vector<MatrixRow> Bf16Rows();
 
 }  // namespace muster::trainer
 

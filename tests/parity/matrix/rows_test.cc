@@ -37,14 +37,12 @@ std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
   std::set<std::string> pairs;
   for (const MatrixRow& row : rows) {
     const int64_t fewest = row.micro_batches / row.ranks;
-    const std::string values[] = {absl::StrCat("layout ", row.zero, row.copies),
-                                  absl::StrCat("ranks ", row.ranks),
-                                  row.micro_batches % row.ranks != 0 ? "unequal"
-                                  : fewest == 1                      ? "one"
-                                                                     : "several",
-                                  row.precision,
-                                  row.optimizer,
-                                  absl::StrCat("rests ", row.optimizer_rests, row.weights_rest)};
+    const std::string values[] = {
+        absl::StrCat("layout ", row.zero, row.copies), absl::StrCat("ranks ", row.ranks),
+        row.micro_batches % row.ranks != 0 ? "unequal"
+        : fewest == 1                      ? "one"
+                                           : "several",
+        row.optimizer, absl::StrCat("rests ", row.optimizer_rests, row.weights_rest)};
     for (const std::string& a : values) {
       for (const std::string& b : values) pairs.insert(absl::StrCat(a, ", ", b));
     }
@@ -53,14 +51,16 @@ std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
 }
 
 TEST(MatrixRowsTest, ThePairwiseRowsLackNoPairOfTheFullMatrix) {
-  EXPECT_EQ(MatrixRows(false).size(), 612u);
+  EXPECT_EQ(MatrixRows(false).size(), 204u);
   EXPECT_LT(MatrixRows(true).size(), 30u);
   EXPECT_EQ(PairsOf(MatrixRows(true)), PairsOf(MatrixRows(false)));
 }
 
 TEST(MatrixRowsTest, EveryRowHasAMicroBatchForEachRankAndALayoutOfItsRanks) {
   std::set<std::string> names;
-  for (const MatrixRow& row : MatrixRows(false)) {
+  std::vector<MatrixRow> rows = MatrixRows(false);
+  for (const MatrixRow& row : Bf16Rows()) rows.push_back(row);
+  for (const MatrixRow& row : rows) {
     EXPECT_TRUE(row.mesh().Check(row.ranks).ok()) << row.name();
     EXPECT_GE(row.micro_batches, row.ranks) << row.name();
     EXPECT_EQ(kToyBatch % row.micro_batches, 0) << row.name();

@@ -18,26 +18,12 @@ bool AreComparable(const std::vector<double>& ours, const std::vector<double>& t
          std::all_of(theirs.begin(), theirs.end(), finite);
 }
 
-// Squares of norms.
-struct Squares {
-  double difference = 0, theirs = 0;
-  double error() const { return std::sqrt(difference) / std::max(std::sqrt(theirs), kSmallest); }
-};
-
-// Returns the squares of each tensor; none if they are not comparable.
-std::vector<Squares> SquaresOf(const Tensors& ours, const Tensors& theirs) {
-  std::vector<Squares> squares;
-  if (ours.size() != theirs.size()) return {};
-  for (const auto& [name, tensor] : theirs) {
-    const auto found = ours.find(name);
-    if (found == ours.end() || found->second.sizes() != tensor.sizes()) return {};
-    const at::Tensor wide = tensor.to(at::kDouble);
-    const Squares of{found->second.to(at::kDouble).sub(wide).square().sum().item<double>(),
-                     wide.square().sum().item<double>()};
-    if (!std::isfinite(of.difference) || !std::isfinite(of.theirs)) return {};
-    squares.push_back(of);
-  }
-  return squares;
+// Returns the relative error, by norm; infinity or NaN if a number of either side is not finite,
+// because the difference is not finite then.
+double ErrorOf(const at::Tensor& ours, const at::Tensor& theirs) {
+  const at::Tensor wide = theirs.to(at::kDouble);
+  const double difference = ours.to(at::kDouble).sub(wide).norm().item<double>();
+  return difference / std::max(wide.norm().item<double>(), kSmallest);
 }
 
 }  // namespace
@@ -53,32 +39,17 @@ double WorstError(const std::vector<double>& ours, const std::vector<double>& th
   return worst;
 }
 
-double MeanError(const std::vector<double>& ours, const std::vector<double>& theirs, size_t count) {
-  if (!AreComparable(ours, theirs, count)) return kInfinity;
-  Squares sum;
-  for (size_t i = 0; i < count; ++i) {
-    sum.difference += (ours[i] - theirs[i]) * (ours[i] - theirs[i]);
-    sum.theirs += theirs[i] * theirs[i];
-  }
-  return sum.error();
-}
-
 double WorstError(const Tensors& ours, const Tensors& theirs) {
-  const std::vector<Squares> squares = SquaresOf(ours, theirs);
-  double worst = squares.empty() ? kInfinity : 0;
-  for (const Squares& each : squares) worst = std::max(worst, each.error());
-  return worst;
-}
-
-double MeanError(const Tensors& ours, const Tensors& theirs) {
-  const std::vector<Squares> squares = SquaresOf(ours, theirs);
-  if (squares.empty()) return kInfinity;
-  Squares sum;
-  for (const Squares& each : squares) {
-    sum.difference += each.difference;
-    sum.theirs += each.theirs;
+  if (ours.size() != theirs.size() || theirs.empty()) return kInfinity;
+  double worst = 0;
+  for (const auto& [name, tensor] : theirs) {
+    const auto found = ours.find(name);
+    if (found == ours.end() || found->second.sizes() != tensor.sizes()) return kInfinity;
+    const double error = ErrorOf(found->second, tensor);
+    if (!std::isfinite(error)) return kInfinity;
+    worst = std::max(worst, error);
   }
-  return sum.error();
+  return worst;
 }
 
 }  // namespace muster::trainer

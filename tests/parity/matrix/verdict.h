@@ -25,13 +25,9 @@ struct Figure {
 // sides, at least one, and all are finite.
 double WorstError(const std::vector<double>& ours, const std::vector<double>& theirs, size_t count);
 
-// Returns the relative error, by norm, of all numbers together; infinity as above.
-double MeanError(const std::vector<double>& ours, const std::vector<double>& theirs, size_t count);
-
-// Returns the relative error, by norm, of the worst tensor, or of all tensors together; infinity
-// unless both sides have the same names and shapes, at least one, and all numbers are finite.
+// Returns the relative error, by norm, of the worst tensor; infinity unless both sides have the
+// same names and shapes, at least one, and all numbers are finite.
 double WorstError(const Tensors& ours, const Tensors& theirs);
-double MeanError(const Tensors& ours, const Tensors& theirs);
 
 }  // namespace muster::trainer
 

@@ -2,6 +2,7 @@
 """Tests that the packed kit is complete and small, and ends with a sentence where no card is."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,14 @@ class PackTest(unittest.TestCase):
         size = sum(path.stat().st_size for path in self.kit.rglob("*") if path.is_file())
         self.assertLess(size, LIMIT)
         self.assertGreater(size, 5 << 20)
+
+    def test_every_script_finds_the_modules_of_ours_that_it_imports(self):
+        scripts = list((self.kit / "python").rglob("*.py"))
+        self.assertIn("parity.py", {script.name for script in scripts})
+        ours = {path.stem for folder in ("tests/parity", "tests/bench", "tools/lib") for path in pathlib.Path(folder).glob("*.py")}
+        for script in scripts:
+            imported = set(re.findall(r"^\s*(?:import|from) (\w+)", script.read_text(), re.M)) & ours
+            self.assertEqual({name for name in imported if not any((self.kit / "python").rglob(f"{name}.py"))}, set(), script)
 
     def test_every_program_finds_all_its_libraries_but_those_of_pytorch(self):
         programs = sorted((self.kit / "trainer").iterdir())

@@ -18,8 +18,9 @@ LIMIT = 60 << 20
 
 PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/gpu/conformance_on_gpu", "tests/gpu/resume_on_gpu",
             "tests/parity/curve_run", "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]
-SCRIPTS = ["tests/parity/comparison.py", "tests/parity/curve.py", "tests/parity/gpt2_reference.py", "tests/parity/llama_reference.py",
-           "tests/parity/parity.py", "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]
+SCRIPTS = ["tests/parity/comparison.py", "tests/parity/curve.py", "tests/parity/fp8_linear.py", "tests/parity/gpt2_reference.py",
+           "tests/parity/llama_reference.py", "tests/parity/parity.py", "tests/parity/script_model.py",
+           "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]
 OWN_SCRIPTS = ["gpu_kit.py", "gpu_kit_benchmarks.py", "gpu_kit_run.py"]
 # PyTorch's wheels and the base of every Linux have these.
 # The C library's parts must all be of one build, so that none is taken along.

@@ -7,13 +7,16 @@ cache="${0%/compiler/*}"
 export CCACHE_DIR="$cache/ccache" CCACHE_CONFIGPATH=/dev/null CCACHE_MAXSIZE=10G
 export CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-case "$*" in
-  */prelude/torch_*) ;;
-  *) exec /usr/bin/ccache /usr/bin/clang-19 "$@" ;;
-esac
-# Clang knows LibTorch's headers by the paths that they have in the precompiled header; Bazel declares them by others.
 /usr/bin/ccache /usr/bin/clang-19 "$@" || exit
+prelude="" list=""
 while [ "$#" -gt 1 ]; do
-  [ "$1" != -MF ] || sed -i "s#$cache/sdk/torch-[^/]*/#external/libtorch/#" "$2"
+  case "$1" in
+    -include-pch) prelude="$2" ;;
+    -MF) list="$2" ;;
+  esac
   shift
 done
+# Clang does not list the precompiled header among what it has read, so within a clone Bazel would take objects for
+# current that were made with another; and it knows LibTorch's headers by the paths that they have there, where Bazel
+# declares others.
+[ -z "$prelude" ] || [ -z "$list" ] || sed -i -e "1s#:#: $prelude#" -e "s#$cache/sdk/torch-[^/]*/#external/libtorch/#" "$list"

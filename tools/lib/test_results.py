@@ -63,11 +63,12 @@ def cpu_seconds(log):
 
 def first_words(log, lines=8):
     """The lines of a failed test's log that tell first what was wrong; the log's end if none is recognized."""
+    log = CPU.sub("", log)
     found = WORDS.search(log)
     if found:
         start = log.rfind("\n", 0, found.start()) + 1
         return "\n".join(log[start:].splitlines()[:lines])
-    return "\n".join(line for line in log.splitlines()[-lines - 1:] if not CPU.match(line))
+    return "\n".join(log.splitlines()[-lines:])
 
 
 def cases(event):

@@ -48,7 +48,8 @@ class Summary:
         suite = test_results.read(self.folder / f"{title}.json")
         again = test_results.read(self.folder / "again" / f"{title}.json").targets
         words = json.loads("\n".join(lines_of(self.folder / f"{title}.first")) or "{}")
-        print_targets(title, suite)
+        if wanted:
+            print_targets(title, suite)
         for label, target in suite.targets.items():
             second = again.get(label)
             if not target.ok and second and second.ok:

@@ -137,15 +137,17 @@ class WholeRun(unittest.TestCase):
 
     def test_without_a_flag_all_tests_run_plain_and_no_sanitizer(self):
         code, out, last = self.run_test()
-        # Lint, the control plane, the build, four tests.
-        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        # Lint, two steps of the control plane, the build, four tests.
+        self.assertEqual((code, last), (0, "8 passed, 0 failed"), out + self.errors)
         self.assertEqual(self.targets_of("default"), [[PURE, UNIT, INTEGRATION], [LONE]])
         self.assertEqual(self.calls("test", "asan") + self.calls("test", "tsan"), [])
         self.assertFalse((self.fake / "fuzzed").exists())
+        # A test that started the control plane would take it along at its end.
+        self.assertIn("up", (self.fake / "testenv").read_text().split())
 
     def test_ci_adds_sanitizers_and_fuzz_and_runs_a_unit_test_under_one_instead_of_plain(self):
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (0, "13 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "14 passed, 0 failed"), out + self.errors)
         self.assertEqual(self.targets_of("default"), [[PURE, INTEGRATION], [LONE]])
         self.assertEqual(self.targets_of("asan"), [[UNIT, INTEGRATION]])
         self.assertEqual(self.targets_of("tsan"), [[UNIT]])
@@ -168,7 +170,7 @@ class WholeRun(unittest.TestCase):
     def test_what_fails_once_is_run_again_alone_and_told(self):
         self.plan["outcomes"] = {f"default {PURE}": ["FAILED", "PASSED"], f"asan {UNIT}": ["FAILED", "PASSED"]}
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (0, "13 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "14 passed, 0 failed"), out + self.errors)
         again = out[out.index("passed only when run again;"):]
         self.assertIn(f"  {PURE} (tests), which", again)
         self.assertIn(f"  {UNIT} (address and undefined-behaviour sanitizers), which", again)
@@ -191,10 +193,10 @@ class WholeRun(unittest.TestCase):
     def test_what_is_kept_is_counted_and_fresh_runs_it(self):
         self.plan["kept"] = [PURE, UNIT, LONE]
         code, out, last = self.run_test()
-        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "8 passed, 0 failed"), out + self.errors)
         self.assertIn("\n1 test targets ran; of 3 the result is kept, ", out)
         code, out, last = self.run_test("--fresh")
-        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "8 passed, 0 failed"), out + self.errors)
         self.assertIn("\n4 test targets ran; of 0 the result is kept, ", out)
 
     def git(self, *arguments):
@@ -268,20 +270,20 @@ class WholeRun(unittest.TestCase):
     def test_what_fails_twice_fails(self):
         self.plan["outcomes"] = {f"default {LONE}": ["FAILED", "TIMEOUT"]}
         code, out, last = self.run_test()
-        self.assertEqual((code, last), (1, "6 passed, 1 failed"), out + self.errors)
+        self.assertEqual((code, last), (1, "7 passed, 1 failed"), out + self.errors)
         self.assertNotIn("passed only when run again", out)
         self.assertEqual(self.targets_of("default")[-1], [LONE])
 
     def test_a_build_that_fails_fails_the_run_though_every_test_passes(self):
         self.plan["broken"] = ["tsan"]
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (1, "12 passed, 1 failed"), out + self.errors)
+        self.assertEqual((code, last), (1, "13 passed, 1 failed"), out + self.errors)
         self.assertRegex(out, "FAILED +build: thread sanitizer")
 
     def test_a_target_that_does_not_build_fails_and_is_not_run_again(self):
         self.plan["outcomes"] = {f"default {PURE}": ["UNBUILT"]}
         code, out, last = self.run_test()
-        self.assertEqual((code, last), (1, "6 passed, 1 failed"), out + self.errors)
+        self.assertEqual((code, last), (1, "7 passed, 1 failed"), out + self.errors)
         self.assertRegex(out, f"did not build +{PURE}")
         self.assertEqual(len(self.targets_of("default")), 2)
 
@@ -308,7 +310,7 @@ class WholeRun(unittest.TestCase):
     def test_steps_that_are_not_reached_are_named_and_the_rest_counts(self):
         self.plan["clock"] = {"test asan": 75}
         code, out, last = self.run_test("--ci")
-        self.assertEqual((code, last), (0, "9 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "10 passed, 0 failed"), out + self.errors)
         self.assertEqual(self.targets_of("tsan"), [])
         self.assertIn("not run, for 75 min were over:\n  thread sanitizer: 1 test targets\n  build: thread sanitizer\n  fuzz\n"
                       "1 test targets and 2 other steps were not run\n", out)
@@ -318,19 +320,19 @@ class WholeRun(unittest.TestCase):
         code, out, last = self.run_test("--minutes", "75")
         self.assertEqual((code, last), (1, "3 passed, 1 failed"), out + self.errors)
         self.assertIn("no test ran", out)
-        self.assertIn("4 test targets and 0 other steps were not run", out)
+        self.assertIn("4 test targets and 1 other steps were not run", out)
 
     def test_only_ci_has_a_limit_of_its_own(self):
         self.plan["clock"] = {"build default": 300}
         code, out, last = self.run_test()
-        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "8 passed, 0 failed"), out + self.errors)
         self.assertEqual(set(self.limits("build") + self.limits("test")), {0})
 
     def test_a_failure_is_run_again_though_the_time_for_new_steps_is_over(self):
         self.plan["outcomes"] = {f"default {PURE}": ["FAILED", "PASSED"]}
         self.plan["clock"] = {"test default": 76}
         code, out, last = self.run_test("--minutes", "75")
-        self.assertEqual((code, last), (0, "6 passed, 0 failed"), out + self.errors)
+        self.assertEqual((code, last), (0, "7 passed, 0 failed"), out + self.errors)
         self.assertIn("tests, one at a time: 1 test targets", out)
         self.assertIn("passed only when run again", out)
 

@@ -13,9 +13,9 @@ namespace muster {
 // that was merely free a moment ago may be given to another process before the program listens on
 // it, or while the program is restarted.
 //
-// The port is bound but nobody listens on it, so until a program does, connections are refused. The
-// kernel gives it to no socket that asks for any port, and to no outgoing connection. A program may
-// listen on it if it sets SO_REUSEADDR first, as those in Go, those with gRPC and muster's own do.
+// The port is bound, but no socket listens on it: connections are refused until a program listens.
+// The kernel gives it to no socket that asks for any port, and to no outgoing connection. A program
+// must set SO_REUSEADDR to listen on it, as programs in Go, with gRPC, and muster's own do.
 class ReservedPort {
  public:
   // Returns Unavailable if no port is free.

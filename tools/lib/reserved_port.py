@@ -3,9 +3,9 @@ import socket
 
 
 class ReservedPort:
-    """Keeps the port as long as this object lives: it is bound, and nobody listens on it. The kernel gives it to no other
-    socket, and a program may listen on it, as often as it is restarted, if it sets SO_REUSEADDR first, as those in Go, those
-    with gRPC and muster's own do."""
+    """Keeps the port as long as this object lives: it is bound, but no socket listens on it. The kernel gives it to no other
+    socket. A program may listen on it, also after a restart; it must set SO_REUSEADDR, as programs in Go, with gRPC, and
+    muster's own do."""
 
     def __init__(self):
         self.socket = socket.socket()

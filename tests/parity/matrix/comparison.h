@@ -17,8 +17,8 @@ namespace muster::trainer {
 // Compares runs on several ranks with the same run on one rank, number by number.
 class Comparison {
  public:
-  // Trains on one rank, which cuts its steps into so many micro-batches. A number may differ by
-  // 1e-10 in FP64 and by 1e-5 in BF16.
+  // Trains on one rank, with `micro_batches` in each step. Numbers of other layouts may differ from
+  // its own by 1e-10 in FP64 and by 1e-5 in BF16.
   static absl::StatusOr<Comparison> Make(const ToyRun& run, int64_t micro_batches);
 
   // Compares the first steps of a run.
@@ -32,7 +32,7 @@ class Comparison {
   Figure Seen(const std::string& what, const std::vector<SeenStep>& seen,
               double SeenStep::* of_seen, std::vector<double> Curve::* of_curve, int64_t begin,
               int64_t end) const;
-  // Compares how far weights have moved in so many steps.
+  // Compares how far `steps` steps have moved the weights.
   Figure Weights(const std::string& what, const Tensors& ours, int64_t steps) const;
 
   Curve one_;  // one rank's

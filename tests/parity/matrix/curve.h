@@ -30,8 +30,8 @@ struct Curve {
 // ignores them, so that their gradient is only rounding error, which AdamW scales to full steps.
 Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run);
 
-// Trains the run for so many steps on ranks that are threads, divided as `row` says. An error is
-// that of the first rank that fails for a reason of its own.
+// Trains the first `steps` steps of the run in the layout of `row`; each rank is a thread. An error
+// is that of the first rank that fails for a reason of its own.
 absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps);
 
 }  // namespace muster::trainer

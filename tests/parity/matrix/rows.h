@@ -34,8 +34,8 @@ struct MatrixRow {
   std::string name() const;
 };
 
-// Returns every row in FP64, or, if `pairwise`, so many that every two values of two axes (layout,
-// ranks, micro-batches per rank, optimizer, what rests in files) meet in one.
+// Returns all rows in FP64. If `pairwise`, returns a part of them, in which any two values of two
+// axes (layout, ranks, micro-batches per rank, optimizer, what rests in files) stand in one row.
 std::vector<MatrixRow> MatrixRows(bool pairwise);
 
 // Returns rows in BF16, of one optimizer and one number of micro-batches: what state of another

@@ -19,7 +19,7 @@
 #include "cli/generator.h"
 #include "cli/job_paths.h"
 #include "cli/local_jobs.h"
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 
 namespace muster::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/job_paths.h"
 #include "cli/local_jobs.h"
 #include "cli/loss_curve.h"
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 #include "operator/api/redact.h"
 
 namespace muster::cli {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 
 namespace muster::cli {
 

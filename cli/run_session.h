@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "cli/history.h"
 #include "cli/job_paths.h"
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 #include "operator/api/training_job.h"
 #include "operator/app/operator_app.h"
 #include "operator/kube/memory/memory_api.h"

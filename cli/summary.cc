@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 
 namespace muster::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 #include "operator/api/training_job.h"
 
 namespace muster::cli::kubectl {

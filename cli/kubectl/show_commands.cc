@@ -11,9 +11,9 @@
 #include "base/status_macros.h"
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
-#include "cli/kubectl/event_table.h"
-#include "cli/kubectl/job_description.h"
-#include "cli/kubectl/job_table.h"
+#include "cli/show/event_table.h"
+#include "cli/show/job_description.h"
+#include "cli/show/job_table.h"
 #include "operator/api/redact.h"
 #include "operator/kube/resource_type.h"
 

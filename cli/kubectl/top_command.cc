@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
-#include "cli/kubectl/job_table.h"
+#include "cli/show/job_table.h"
 
 namespace muster::cli::kubectl {
 namespace {

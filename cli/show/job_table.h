@@ -1,5 +1,5 @@
-#ifndef MUSTER_CLI_KUBECTL_JOB_TABLE_H_
-#define MUSTER_CLI_KUBECTL_JOB_TABLE_H_
+#ifndef MUSTER_CLI_SHOW_JOB_TABLE_H_
+#define MUSTER_CLI_SHOW_JOB_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "operator/api/training_job.h"
 
 // Jobs as tables, for people. Pure: `now` is the wall clock.
-namespace muster::cli::kubectl {
+namespace muster::cli {
 
 // One row for each job, with its namespace if `with_namespace`.
 std::string JobTable(const std::vector<control::TrainingJob>& jobs, bool with_namespace,
@@ -24,6 +24,6 @@ std::string Age(absl::Time since, absl::Time now);
 // The steps of a job: "12/300", "12" if their number is not known, empty before the first one.
 std::string StepsOf(const control::TrainingJob& job);
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli
 
-#endif  // MUSTER_CLI_KUBECTL_JOB_TABLE_H_
+#endif  // MUSTER_CLI_SHOW_JOB_TABLE_H_

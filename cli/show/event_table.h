@@ -1,5 +1,5 @@
-#ifndef MUSTER_CLI_KUBECTL_EVENT_TABLE_H_
-#define MUSTER_CLI_KUBECTL_EVENT_TABLE_H_
+#ifndef MUSTER_CLI_SHOW_EVENT_TABLE_H_
+#define MUSTER_CLI_SHOW_EVENT_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 
 // Returns the events of one job and its pods as a table, oldest first: those whose involved object
 // is the TrainingJob `job`, or one of `pods` by name. Events of other objects are left out. Pure.
@@ -21,6 +21,6 @@ std::vector<Json> EventsAbout(const std::vector<Json>& events, const std::string
 // Returns the time at which an event happened last; InfinitePast if it names none.
 absl::Time LastTimeOf(const Json& event);
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli
 
-#endif  // MUSTER_CLI_KUBECTL_EVENT_TABLE_H_
+#endif  // MUSTER_CLI_SHOW_EVENT_TABLE_H_

@@ -1,4 +1,4 @@
-#include "cli/kubectl/job_table.h"
+#include "cli/show/job_table.h"
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "operator/api/training_job.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 using control::TrainingJob;
@@ -75,4 +75,4 @@ TEST(AgeTest, IsAsShortAsKubectls) {
 }
 
 }  // namespace
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

@@ -1,5 +1,5 @@
-#ifndef MUSTER_CLI_KUBECTL_JOB_DESCRIPTION_H_
-#define MUSTER_CLI_KUBECTL_JOB_DESCRIPTION_H_
+#ifndef MUSTER_CLI_SHOW_JOB_DESCRIPTION_H_
+#define MUSTER_CLI_SHOW_JOB_DESCRIPTION_H_
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "operator/api/training_job.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 
 // Returns everything that a cluster knows about a job, for people: how it stands, its progress and
 // failures, its conditions with their reasons, its pods and events. `pods` are the job's, `events`
@@ -20,6 +20,6 @@ std::string DescribeJob(const control::TrainingJob& job, const std::vector<Json>
 std::string DescribeCheckpoints(const control::TrainingJob& job, const std::vector<Json>& events,
                                 absl::Time now);
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli
 
-#endif  // MUSTER_CLI_KUBECTL_JOB_DESCRIPTION_H_
+#endif  // MUSTER_CLI_SHOW_JOB_DESCRIPTION_H_

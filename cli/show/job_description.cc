@@ -1,4 +1,4 @@
-#include "cli/kubectl/job_description.h"
+#include "cli/show/job_description.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/json_fields.h"
-#include "cli/kubectl/event_table.h"
-#include "cli/kubectl/job_table.h"
-#include "cli/kubectl/text_table.h"
-#include "cli/progress_line.h"
+#include "cli/show/event_table.h"
+#include "cli/show/job_table.h"
+#include "cli/show/progress_line.h"
+#include "cli/show/text_table.h"
 #include "operator/core/ledger_book.h"
 #include "operator/core/size_reason.h"
 #include "operator/kube/object_meta.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 using control::TrainingJob;
@@ -188,4 +188,4 @@ std::string DescribeCheckpoints(const TrainingJob& job, const std::vector<Json>&
   return out;
 }
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

@@ -1,4 +1,4 @@
-#include "cli/kubectl/event_table.h"
+#include "cli/show/event_table.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_fields.h"
-#include "cli/kubectl/job_table.h"
-#include "cli/kubectl/text_table.h"
+#include "cli/show/job_table.h"
+#include "cli/show/text_table.h"
 #include "operator/kube/object_meta.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 bool IsAbout(const Json& event, const std::string& job, const std::vector<std::string>& pods) {
@@ -58,4 +58,4 @@ std::string EventTable(const std::vector<Json>& events, const std::string& job,
   return rows.size() == 1 ? "" : TextTable(rows);
 }
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

@@ -1,4 +1,4 @@
-#include "cli/kubectl/event_table.h"
+#include "cli/show/event_table.h"
 
 #include <vector>
 
@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "gtest/gtest.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 const absl::Time kNow = absl::FromUnixSeconds(1'767'225'660);  // 2026-01-01T00:01:00Z
@@ -44,4 +44,4 @@ TEST(EventTableTest, AnEventOfAnotherShapeIsNotShown) {
 }
 
 }  // namespace
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

@@ -1,4 +1,4 @@
-#include "cli/kubectl/text_table.h"
+#include "cli/show/text_table.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 constexpr size_t kGap = 3;
@@ -49,4 +49,4 @@ std::string TextTable(const std::vector<Row>& rows) {
   return out;
 }
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

@@ -1,4 +1,4 @@
-#include "cli/kubectl/job_table.h"
+#include "cli/show/job_table.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/kubectl/text_table.h"
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
+#include "cli/show/text_table.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 using control::TrainingJob;
@@ -107,4 +107,4 @@ std::string TopTable(const std::vector<TrainingJob>& jobs, bool with_namespace) 
   return TextTable(rows);
 }
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

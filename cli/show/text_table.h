@@ -1,10 +1,10 @@
-#ifndef MUSTER_CLI_KUBECTL_TEXT_TABLE_H_
-#define MUSTER_CLI_KUBECTL_TEXT_TABLE_H_
+#ifndef MUSTER_CLI_SHOW_TEXT_TABLE_H_
+#define MUSTER_CLI_SHOW_TEXT_TABLE_H_
 
 #include <string>
 #include <vector>
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 
 using Row = std::vector<std::string>;
 
@@ -17,6 +17,6 @@ std::string TextTable(const std::vector<Row>& rows);
 // from anybody who may write there. Pure.
 std::string Printable(std::string text);
 
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli
 
-#endif  // MUSTER_CLI_KUBECTL_TEXT_TABLE_H_
+#endif  // MUSTER_CLI_SHOW_TEXT_TABLE_H_

@@ -1,8 +1,8 @@
-#include "cli/kubectl/text_table.h"
+#include "cli/show/text_table.h"
 
 #include "gtest/gtest.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 TEST(TextTableTest, ColumnsAreAsWideAsTheirLongestCell) {
@@ -24,4 +24,4 @@ TEST(TextTableTest, NoTextMovesTheCursor) {
 TEST(TextTableTest, NoRowsAreNoText) { EXPECT_EQ(TextTable({}), ""); }
 
 }  // namespace
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

@@ -1,4 +1,4 @@
-#include "cli/kubectl/job_description.h"
+#include "cli/show/job_description.h"
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "operator/api/training_job.h"
 
-namespace muster::cli::kubectl {
+namespace muster::cli {
 namespace {
 
 using ::testing::HasSubstr;
@@ -125,4 +125,4 @@ LAST SEEN   TYPE     REASON              OBJECT            MESSAGE
 }
 
 }  // namespace
-}  // namespace muster::cli::kubectl
+}  // namespace muster::cli

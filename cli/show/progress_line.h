@@ -1,5 +1,5 @@
-#ifndef MUSTER_CLI_PROGRESS_LINE_H_
-#define MUSTER_CLI_PROGRESS_LINE_H_
+#ifndef MUSTER_CLI_SHOW_PROGRESS_LINE_H_
+#define MUSTER_CLI_SHOW_PROGRESS_LINE_H_
 
 #include <cstdint>
 #include <optional>
@@ -40,4 +40,4 @@ std::string ShortBytes(double bytes);
 
 }  // namespace muster::cli
 
-#endif  // MUSTER_CLI_PROGRESS_LINE_H_
+#endif  // MUSTER_CLI_SHOW_PROGRESS_LINE_H_

@@ -1,4 +1,4 @@
-#include "cli/progress_line.h"
+#include "cli/show/progress_line.h"
 
 #include "gtest/gtest.h"
 

@@ -61,21 +61,13 @@ absl::Status CreateExclusive(Files& files, const std::string& path, std::string_
   return files.SyncDirectory(ParentPath(path));
 }
 
-absl::Status Files::RemoveTree(const std::string& path) {
-  absl::StatusOr<FileInfo> info = Stat(path);
-  if (info.ok() && info->kind == FileKind::kDirectory) {
-    // Remove succeeds for a link to a directory and fails for a real one that is not empty.
-    if (Remove(path).ok()) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, List(path));
-    for (const DirectoryEntry& entry : entries) {
-      MUSTER_RETURN_IF_ERROR(RemoveTree(JoinPath(path, entry.name)));
-    }
-  }
-  absl::Status removed = Remove(path);
-  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+absl::Status RemoveAll(Files& files, const std::string& path) {
+  return files.RemoveTree(path, TreeOwner::kAnybody);
 }
 
-absl::Status RemoveAll(Files& files, const std::string& path) { return files.RemoveTree(path); }
+absl::Status RemoveAllOfThisUser(Files& files, const std::string& path) {
+  return files.RemoveTree(path, TreeOwner::kThisUser);
+}
 
 bool Exists(Files& files, const std::string& path) { return files.Stat(path).ok(); }
 

@@ -48,6 +48,9 @@ enum class CreateMode {
   kAppend,     // creates a missing file, appends to an existing one
 };
 
+// Whose directories a removal may enter.
+enum class TreeOwner { kAnybody, kThisUser };
+
 class WritableFile {
  public:
   virtual ~WritableFile() = default;  // closes, ignoring errors
@@ -95,8 +98,12 @@ class Files {
   // Returns the greatest number if the storage has no limit that it tells.
   virtual absl::StatusOr<uint64_t> FreeBytes(const std::string& path) = 0;
   // Removes a file, or a directory with its contents; OK if nothing is there. Symbolic links are
-  // removed, not followed.
-  virtual absl::Status RemoveTree(const std::string& path);
+  // removed, never followed, whatever others do in the directory meanwhile. With kThisUser it is
+  // PermissionDenied, and nothing in it is removed, if the directory is another user's.
+  virtual absl::Status RemoveTree(const std::string& path, TreeOwner owner) = 0;
+  // PermissionDenied unless `path` itself, not what a link points to, is a directory of this user.
+  // Where storage has no users it is OK.
+  virtual absl::Status CheckOwnDirectory(const std::string& path) = 0;
   virtual bool IsObjectStore() const { return false; }
   // Tells since when the storage answers nothing; nullopt if it does, or cannot tell.
   virtual std::optional<StorageTrouble> trouble() const { return std::nullopt; }
@@ -114,8 +121,10 @@ absl::StatusOr<std::string> ReadFile(Files& files, const std::string& path,
 absl::Status WriteFileAtomically(Files& files, const std::string& path, std::string_view contents);
 // Creates `path` with `contents`, durably; AlreadyExists if it exists.
 absl::Status CreateExclusive(Files& files, const std::string& path, std::string_view contents);
-// RemoveTree().
+// RemoveTree() of anybody's, and of this user's: the latter for what is found by its name in a
+// directory that others can write to.
 absl::Status RemoveAll(Files& files, const std::string& path);
+absl::Status RemoveAllOfThisUser(Files& files, const std::string& path);
 bool Exists(Files& files, const std::string& path);
 
 // Operations on path text: "a/b" + "c" -> "a/b/c"; parent of "a" is "."; base name of "a/b/" is

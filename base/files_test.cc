@@ -1,16 +1,24 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/private_files.h"
 #include "base/random_name.h"
 #include "base/testing/files_contract.h"
 #include "base/testing/memory_files.h"
 #include "base/testing/memory_objects.h"
+#include "base/testing/without_privileges.h"
 
 namespace muster {
 namespace {
@@ -69,6 +77,73 @@ TEST_P(FilesTest, RenamingADirectoryOntoAFullOneIsRefused) {
   EXPECT_EQ(files_->Rename(Path("x"), Path("y")).code(), absl::StatusCode::kAlreadyExists);
   EXPECT_TRUE(files_->Rename(Path("x"), Path("y/z")).ok());
   EXPECT_FALSE(Exists(*files_, Path("x")));
+}
+
+class RemovalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(FileSystem().MakeDirectories(root_ + "/target").ok());
+    ASSERT_TRUE(FileSystem().MakeDirectories(root_ + "/tree").ok());
+    ASSERT_TRUE(WriteFileAtomically(FileSystem(), root_ + "/target/thesis", "years").ok());
+  }
+  void TearDown() override { ASSERT_TRUE(RemoveAll(FileSystem(), root_).ok()); }
+  bool TargetIsThere() const { return Exists(FileSystem(), root_ + "/target/thesis"); }
+
+  const std::string root_ = ScratchFolder("removal");
+};
+
+TEST_F(RemovalTest, ALinkThatCannotBeRemovedIsNotFollowed) {
+  ASSERT_EQ(symlink((root_ + "/target").c_str(), (root_ + "/tree/link").c_str()), 0);
+  ASSERT_EQ(chmod((root_ + "/tree").c_str(), 0555), 0);
+  WithoutPrivileges([this] {
+    for (Files* files : {&FileSystem(), &PrivateFileSystem()}) {
+      EXPECT_TRUE(absl::IsPermissionDenied(RemoveAll(*files, root_ + "/tree")));
+    }
+  });
+  EXPECT_TRUE(TargetIsThere());
+  ASSERT_EQ(chmod((root_ + "/tree").c_str(), 0755), 0);
+  EXPECT_TRUE(RemoveAll(FileSystem(), root_ + "/tree").ok());
+  EXPECT_TRUE(TargetIsThere());
+}
+
+// The other user exchanges directories with links while they are removed.
+TEST_F(RemovalTest, ADirectoryThatBecomesALinkMeanwhileLeadsNowhereElse) {
+  const std::string inside = root_ + "/tree/d", outside = root_ + "/side";
+  std::atomic<bool> done = false;
+  std::thread flip([&] {
+    while (!done) {
+      if (mkdir(inside.c_str(), 0755) == 0) (void)mkdir((inside + "/e").c_str(), 0755);
+      (void)symlink((root_ + "/target").c_str(), outside.c_str());
+      renameat2(AT_FDCWD, inside.c_str(), AT_FDCWD, outside.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  for (int i = 0; i < 2000 && TargetIsThere(); ++i) {
+    RemoveAll(FileSystem(), inside).IgnoreError();
+  }
+  done = true;
+  flip.join();
+  EXPECT_TRUE(TargetIsThere());
+}
+
+TEST_F(RemovalTest, ADirectoryOfAnotherUserIsLeftAloneWhereOnlyThisUsersAreMeant) {
+  const std::string tree = root_ + "/tree";
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), tree + "/file", "x").ok());
+  EXPECT_TRUE(FileSystem().CheckOwnDirectory(tree).ok());
+  ASSERT_EQ(symlink(tree.c_str(), (root_ + "/link").c_str()), 0);
+  EXPECT_TRUE(absl::IsPermissionDenied(FileSystem().CheckOwnDirectory(root_ + "/link")));
+  if (chown(tree.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "not root";
+  EXPECT_TRUE(absl::IsPermissionDenied(RemoveAllOfThisUser(FileSystem(), tree)));
+  EXPECT_TRUE(absl::IsPermissionDenied(FileSystem().CheckOwnDirectory(tree)));
+  EXPECT_TRUE(Exists(FileSystem(), tree + "/file"));
+}
+
+TEST_F(RemovalTest, ATreeThatIsMadeToExhaustTheRemoverIsRefused) {
+  std::string path = root_ + "/tree";
+  for (int depth = 0; depth < 300; ++depth) path += "/d";
+  ASSERT_TRUE(FileSystem().MakeDirectories(path).ok());
+  const absl::Status refused = RemoveAll(FileSystem(), root_ + "/tree");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  ASSERT_TRUE(RemoveAll(FileSystem(), root_ + "/tree" + path.substr(root_.size() + 5, 200)).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, FilesContract, testing::Values([] {

@@ -228,6 +228,73 @@ FileKind KindOf(mode_t mode) {
   return FileKind::kOther;
 }
 
+// A tree that is deeper was made to exhaust who removes it: each level holds a descriptor.
+constexpr int kMaxTreeDepth = 256;
+
+// Removes a tree by descriptors, so that a directory that changes places with a link meanwhile
+// leads nowhere else.
+class TreeRemoval {
+ public:
+  explicit TreeRemoval(TreeOwner owner) : owner_(owner) {}
+
+  // `path` is for messages.
+  absl::Status RemoveAt(int parent, const std::string& name, const std::string& path, int depth) {
+    const int error = Unlink(parent, name, 0);
+    if (error == 0 || error == ENOENT) return absl::OkStatus();
+    if (error != EISDIR && error != EPERM) return ErrnoStatus(error, "remove", path);
+    const UniqueFd directory(
+        openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (directory.get() < 0) {
+      if (errno == ENOTDIR || errno == ELOOP) return ErrnoStatus(error, "remove", path);
+      if (errno == ENOENT || Unlink(parent, name, AT_REMOVEDIR) == 0) return absl::OkStatus();
+      return ErrnoStatus(errno, "remove", path);
+    }
+    MUSTER_RETURN_IF_ERROR(Empty(directory.get(), path, depth));
+    const int left = Unlink(parent, name, AT_REMOVEDIR);
+    return left == 0 || left == ENOENT ? absl::OkStatus() : ErrnoStatus(left, "remove", path);
+  }
+
+ private:
+  static int Unlink(int parent, const std::string& name, int flags) {
+    MUSTER_FAILPOINT("files.before_remove");
+    const int error = unlinkat(parent, name.c_str(), flags) == 0 ? 0 : errno;
+    MUSTER_FAILPOINT("files.after_remove");
+    errno = error;
+    return error;
+  }
+
+  absl::Status Empty(int directory, const std::string& path, int depth) {
+    struct stat info;
+    if (fstat(directory, &info) != 0) return ErrnoStatus(errno, "stat", path);
+    if (owner_ == TreeOwner::kThisUser && info.st_uid != geteuid()) {
+      return absl::PermissionDeniedError(absl::StrCat(path, ": belongs to another user"));
+    }
+    if (depth == kMaxTreeDepth) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, ": lies ", depth, " directories deep and is not removed"));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, Names(directory, path));
+    for (const std::string& name : names) {
+      MUSTER_RETURN_IF_ERROR(RemoveAt(directory, name, JoinPath(path, name), depth + 1));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<std::vector<std::string>> Names(int directory, const std::string& path) {
+    DIR* stream = fdopendir(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+    if (stream == nullptr) return ErrnoStatus(errno, "list", path);
+    std::vector<std::string> names;
+    while (const dirent* entry = readdir(stream)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
+    closedir(stream);
+    return names;
+  }
+
+  const TreeOwner owner_;
+};
+
 class PosixFiles final : public Files {
  public:
   absl::StatusOr<FileInfo> Stat(const std::string& path) override {
@@ -320,6 +387,25 @@ class PosixFiles final : public Files {
     MUSTER_FAILPOINT("files.after_remove");
     if (removed) return absl::OkStatus();
     return ErrnoStatus(error, "remove", path);
+  }
+
+  absl::Status RemoveTree(const std::string& path, TreeOwner owner) override {
+    const absl::StatusOr<UniqueFd> parent =
+        OpenDescriptor(ParentPath(path), O_PATH | O_DIRECTORY, "open directory");
+    if (absl::IsNotFound(parent.status())) return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(parent.status());
+    return TreeRemoval(owner).RemoveAt(parent->get(), BaseName(path), path, 0);
+  }
+
+  absl::Status CheckOwnDirectory(const std::string& path) override {
+    struct stat info;
+    if (lstat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "stat", path);
+    if (!S_ISDIR(info.st_mode)) {
+      return absl::PermissionDeniedError(absl::StrCat(path, ": is a link or file, no directory"));
+    }
+    if (info.st_uid == geteuid()) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, ": belongs to another user, with the id ", info.st_uid));
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {

@@ -53,6 +53,12 @@ class PrivateFiles final : public Files {
     return all_.Rename(from, to);
   }
   absl::Status Remove(const std::string& path) override { return all_.Remove(path); }
+  absl::Status RemoveTree(const std::string& path, TreeOwner owner) override {
+    return all_.RemoveTree(path, owner);
+  }
+  absl::Status CheckOwnDirectory(const std::string& path) override {
+    return all_.CheckOwnDirectory(path);
+  }
   absl::Status SyncDirectory(const std::string& directory) override {
     return all_.SyncDirectory(directory);
   }

@@ -45,6 +45,8 @@ DiskStore::DiskStore(Options options, Files& disk, Files& memory, const Clock& c
 absl::Status DiskStore::Open() {
   const std::string own = FolderOf(options_.worker.index());
   MUSTER_RETURN_IF_ERROR(disk_.MakeDirectories(own));
+  // Somebody else who can write to the disk may have been first, with a link to another folder.
+  MUSTER_RETURN_IF_ERROR(disk_.CheckOwnDirectory(job_folder_));
   MUSTER_RETURN_IF_ERROR(disk_.SyncDirectory(options_.folder));
   MUSTER_RETURN_IF_ERROR(NoteUse());
   for (int rank = 0; rank < options_.ranks; ++rank) {
@@ -74,7 +76,7 @@ void DiskStore::RemoveUnusedJobs() {
     absl::Time used;
     std::string problem;
     if (!text.ok() || !absl::ParseTime(absl::RFC3339_full, *text, &used, &problem)) continue;
-    if (clock_.Wall() - used < kUnusedFor) continue;
+    if (clock_.Wall() - used < kUnusedFor || !disk_.CheckOwnDirectory(folder).ok()) continue;
     MUSTER_LOG(INFO, "removes the copies on disk of a job that has not used them for a week",
                {"folder", folder}, {"used", *text});
     Remove(disk_, folder);

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "base/status_macros.h"
 #include "base/unique_fd.h"
 
 namespace muster::agent {
@@ -20,6 +21,15 @@ constexpr char kPrefix[] = "muster-copies-";
 
 UniqueFd OpenFolder(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// Whoever made the folder under this name first could otherwise read the copies, or change them.
+absl::Status CheckPrivate(int fd, const std::string& path) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": no status"));
+  if (info.st_uid == geteuid() && (info.st_mode & 0077) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(path, ": was made by another user, or lets others in; remove it"));
 }
 
 // Returns true if `fd` is the folder that has this path now.
@@ -49,6 +59,7 @@ absl::Status CopiesFolder::Make() {
     UniqueFd fd = OpenFolder(path_);
     if (fd.get() < 0 && errno == ENOENT) continue;  // swept before it was locked
     if (fd.get() < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be opened"));
+    MUSTER_RETURN_IF_ERROR(CheckPrivate(fd.get(), path_));
     if (flock(fd.get(), LOCK_EX) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be locked"));
     }
@@ -65,7 +76,7 @@ void CopiesFolder::Sweep() {
     if (!absl::StartsWith(entry.name, kPrefix) || path == path_) continue;
     const UniqueFd fd = OpenFolder(path);
     if (fd.get() < 0 || flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    const absl::Status removed = RemoveAll(files_, path);
+    const absl::Status removed = RemoveAllOfThisUser(files_, path);
     if (removed.ok()) MUSTER_LOG(INFO, "removed copies of an agent that has ended", {"path", path});
   }
 }

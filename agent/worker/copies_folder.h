@@ -23,9 +23,11 @@ class CopiesFolder {
   CopiesFolder& operator=(const CopiesFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // Makes the folder; OK if it was made before. Fails as the file system does.
+  // Makes the folder; OK if it was made before. Fails as the file system does, and with
+  // PermissionDenied if somebody else has made a folder of this name.
   absl::Status Make();
-  // Removes folders whose agents have ended. What belongs to other users stays.
+  // Removes this user's folders whose agents have ended. What belongs to other users stays, and
+  // what links lead to.
   void Sweep();
 
  private:

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/without_privileges.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {
@@ -77,6 +78,36 @@ TEST_F(CopiesFolderTest, TheFolderOfAKilledAgentIsSweptAndNothingElseIs) {
   next.Sweep();
   EXPECT_FALSE(IsThere("muster-copies-killed"));
   EXPECT_TRUE(IsThere("of-others"));
+}
+
+// The sweep cannot remove the link, which is in a folder of somebody else.
+TEST_F(CopiesFolderTest, ALinkInAFolderOfTheNameDoesNotLeadTheSweepElsewhere) {
+  ASSERT_EQ(mkdir(Path("target").c_str(), 0700), 0);
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), Path("target/thesis"), "years").ok());
+  ASSERT_EQ(mkdir(Path("muster-copies-evil").c_str(), 0700), 0);
+  ASSERT_EQ(symlink(Path("target").c_str(), Path("muster-copies-evil/x").c_str()), 0);
+  ASSERT_EQ(symlink(Path("target").c_str(), Path("muster-copies-link").c_str()), 0);
+  ASSERT_EQ(chmod(Path("muster-copies-evil").c_str(), 0555), 0);
+  WithoutPrivileges([this] { CopiesFolder(FileSystem(), memory_, "own").Sweep(); });
+  EXPECT_TRUE(IsThere("target/thesis"));
+}
+
+TEST_F(CopiesFolderTest, AFolderOfAnotherUserIsNeitherSweptNorUsed) {
+  ASSERT_EQ(mkdir(Path("muster-copies-evil").c_str(), 0777), 0);
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), Path("muster-copies-evil/file"), "x").ok());
+  if (chown(Path("muster-copies-evil").c_str(), 65534, 65534) != 0) GTEST_SKIP() << "not root";
+  CopiesFolder(FileSystem(), memory_, "own").Sweep();
+  EXPECT_TRUE(IsThere("muster-copies-evil/file"));
+  CopiesFolder used(FileSystem(), memory_, "evil");
+  const absl::Status made = used.Make();
+  EXPECT_TRUE(absl::IsPermissionDenied(made)) << made;
+}
+
+TEST_F(CopiesFolderTest, AFolderThatLetsOthersInIsNotUsed) {
+  ASSERT_EQ(mkdir(Path("muster-copies-open").c_str(), 0700), 0);
+  ASSERT_EQ(chmod(Path("muster-copies-open").c_str(), 0777), 0);
+  CopiesFolder folder(FileSystem(), memory_, "open");
+  EXPECT_TRUE(absl::IsPermissionDenied(folder.Make()));
 }
 
 TEST_F(CopiesFolderTest, AMachineWithoutSuchMemorySaysSo) {

@@ -197,7 +197,7 @@ absl::Status S3Files::EndUploads(const ObjectUri& at) {
   return absl::OkStatus();
 }
 
-absl::Status S3Files::RemoveTree(const std::string& path) {
+absl::Status S3Files::RemoveTree(const std::string& path, TreeOwner) {
   MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(path));
   if (at.key.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": a bucket is not removed"));

@@ -50,7 +50,8 @@ class S3Files final : public Files {
   absl::Status Remove(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& directory) override;
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
-  absl::Status RemoveTree(const std::string& path) override;
+  absl::Status RemoveTree(const std::string& path, TreeOwner owner) override;
+  absl::Status CheckOwnDirectory(const std::string&) override { return absl::OkStatus(); }
   bool IsObjectStore() const override { return true; }
   std::optional<StorageTrouble> trouble() const override { return client_->trouble(); }
 

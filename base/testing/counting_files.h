@@ -49,6 +49,12 @@ class CountingFiles final : public Files {
     return files_.Rename(from, to);
   }
   absl::Status Remove(const std::string& path) override { return files_.Remove(path); }
+  absl::Status RemoveTree(const std::string& path, TreeOwner owner) override {
+    return files_.RemoveTree(path, owner);
+  }
+  absl::Status CheckOwnDirectory(const std::string& path) override {
+    return files_.CheckOwnDirectory(path);
+  }
   absl::Status SyncDirectory(const std::string& directory) override {
     return files_.SyncDirectory(directory);
   }

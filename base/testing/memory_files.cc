@@ -237,6 +237,18 @@ absl::Status MemoryFiles::Remove(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status MemoryFiles::RemoveTree(const std::string& path, TreeOwner owner) {
+  const absl::StatusOr<FileInfo> info = Stat(path);
+  if (info.ok() && info->kind == FileKind::kDirectory) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, List(path));
+    for (const DirectoryEntry& entry : entries) {
+      MUSTER_RETURN_IF_ERROR(RemoveTree(JoinPath(path, entry.name), owner));
+    }
+  }
+  const absl::Status removed = Remove(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
 absl::Status MemoryFiles::SyncDirectory(const std::string& directory) {
   MutexLock lock(mu_);
   MUSTER_ASSIGN_OR_RETURN(NodePtr node, Find(directory));

@@ -44,6 +44,8 @@ class MemoryFiles final : public Files {
   absl::Status MakeDirectories(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Remove(const std::string& path) override;
+  absl::Status RemoveTree(const std::string& path, TreeOwner owner) override;
+  absl::Status CheckOwnDirectory(const std::string&) override { return absl::OkStatus(); }
   absl::Status SyncDirectory(const std::string& directory) override;
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
 

@@ -90,7 +90,8 @@ class MemoryObjects final : public Files {
   absl::StatusOr<uint64_t> FreeBytes(const std::string&) override {
     return std::numeric_limits<uint64_t>::max();
   }
-  absl::Status RemoveTree(const std::string& path) override {
+  absl::Status CheckOwnDirectory(const std::string&) override { return absl::OkStatus(); }
+  absl::Status RemoveTree(const std::string& path, TreeOwner) override {
     MutexLock lock(mu_);
     std::erase_if(objects_, [&path](const auto& object) {
       return object.first == path || object.first.starts_with(path + "/");

@@ -35,7 +35,7 @@ void RemoveLeftovers(Files& files, const std::string& uri) {
   if (!entries.ok()) return;
   for (const DirectoryEntry& entry : *entries) {
     const bool ours = absl::StartsWith(entry.name, kDraft) || absl::StartsWith(entry.name, kProbe);
-    if (ours) RemoveAll(files, JoinPath(uri, entry.name)).IgnoreError();
+    if (ours) RemoveAllOfThisUser(files, JoinPath(uri, entry.name)).IgnoreError();
   }
 }
 

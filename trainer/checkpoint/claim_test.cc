@@ -1,11 +1,17 @@
 #include "trainer/checkpoint/claim.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
+#include "base/random_name.h"
 #include "base/testing/memory_files.h"
+#include "base/testing/without_privileges.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -116,6 +122,18 @@ TEST_F(ClaimTest, WhatKilledProcessesHaveLeftIsRemovedWhenARoundBegins) {
   ASSERT_TRUE(entries.ok());
   for (const DirectoryEntry& entry : *entries) names += entry.name + " ";
   EXPECT_EQ(names, ".of-a-user claim ");
+}
+
+TEST(ClaimOnDiskTest, ALinkInADraftOfSomebodyElseDoesNotLeadTheSweepElsewhere) {
+  const std::string root = absl::StrCat(testing::TempDir(), "/claim.", RandomName());
+  const std::string draft = root + "/shared/.claim-0123456789abcdef";
+  ASSERT_TRUE(FileSystem().MakeDirectories(draft).ok());
+  ASSERT_TRUE(FileSystem().MakeDirectories(root + "/target").ok());
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), root + "/target/thesis", "years").ok());
+  ASSERT_EQ(symlink((root + "/target").c_str(), (draft + "/x").c_str()), 0);
+  ASSERT_EQ(chmod(draft.c_str(), 0555), 0);
+  WithoutPrivileges([&] { EXPECT_TRUE(CheckWritable(FileSystem(), root + "/shared").ok()); });
+  EXPECT_TRUE(Exists(FileSystem(), root + "/target/thesis"));
 }
 
 TEST_F(ClaimTest, ACrashAtAnyMomentLeavesNoHalfAClaim) {

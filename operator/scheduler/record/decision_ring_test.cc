@@ -48,6 +48,12 @@ class WatchedFiles final : public Files {
     return in_.Rename(from, to);
   }
   absl::Status Remove(const std::string& path) override { return in_.Remove(path); }
+  absl::Status RemoveTree(const std::string& path, TreeOwner owner) override {
+    return in_.RemoveTree(path, owner);
+  }
+  absl::Status CheckOwnDirectory(const std::string& path) override {
+    return in_.CheckOwnDirectory(path);
+  }
   absl::Status SyncDirectory(const std::string& path) override { return in_.SyncDirectory(path); }
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override {
     return in_.FreeBytes(path);

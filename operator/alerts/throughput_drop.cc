@@ -23,10 +23,10 @@ std::optional<double> AddStep(const TrainedStep& step, absl::Duration window,
     OpenWindow(step.finished_at_us, memory);
     return std::nullopt;
   }
-  memory.tokens += step.tokens;
+  memory.tokens += static_cast<double>(step.tokens);
   const absl::Duration took = absl::Microseconds(step.finished_at_us - *memory.begin_us);
   if (took < window || took <= absl::ZeroDuration()) return std::nullopt;
-  return static_cast<double>(memory.tokens) / absl::ToDoubleSeconds(took);
+  return memory.tokens / absl::ToDoubleSeconds(took);
 }
 
 std::string Figures(double speed, double best, int64_t step) {

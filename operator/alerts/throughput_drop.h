@@ -26,7 +26,9 @@ struct ThroughputDropMemory {
   // The open window; absent before the first step.
   std::optional<int64_t> begin_us;
   int64_t last_us = 0;
-  int64_t tokens = 0;
+  // A script may claim any number of tokens, and the window stays open while its clock stands
+  // still.
+  double tokens = 0;
   // The time of the newest windows in a row that were slow, and of those that were not.
   absl::Duration slow;
   absl::Duration fast;

@@ -56,6 +56,13 @@ TEST(ThroughputDropTest, FiresWhenSlowForLongEnoughAndCeasesWhenFastForAsLong) {
   EXPECT_THAT(world.sentence, StartsWith("training is fast again for 2m: 1000 tokens per second"));
 }
 
+TEST(ThroughputDropTest, TokensBeyondAnyCountWhileTheClockStandsStillDoNotOverflow) {
+  World world;
+  for (int i = 0; i < 2000; ++i) world.Step(int64_t{1} << 53, /*took_us=*/0);
+  world.Step(1000, 30 * kSecond);
+  EXPECT_GT(world.memory.best, 5e17);
+}
+
 TEST(ThroughputDropTest, AShortDropAndASpeedThatIsOnlyALittleLowerDoNotFire) {
   World world;
   EXPECT_EQ(world.StepsUntilChange(1000, 301), -1);

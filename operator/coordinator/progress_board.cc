@@ -62,20 +62,29 @@ void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
   ++snapshot.steps_seen;
   job.slowest.Add(job.round, step);
   snapshot.slowest = job.slowest.last();
+  AddToCurve(job, step);
+}
 
-  const int64_t number = step.version().step();
-  if (number % job.curve_stride != 0 && !step.has_validation_loss()) return;
-  CurvePoint point{number, step.loss(), std::nullopt, step.finished_at_us()};
+void ProgressBoard::AddToCurve(Job& job, const v1alpha1::StepReport& step) {
+  Sampling& sampling = step.has_validation_loss() ? job.validated : job.plain;
+  if (sampling.seen++ % sampling.stride != 0) return;
+  CurvePoint point{step.version().step(), step.loss(), std::nullopt, step.finished_at_us()};
   if (step.has_validation_loss()) point.validation_loss = step.validation_loss();
   job.curve.push_back(point);
-  if (job.curve.size() <= kCurvePoints) return;
-  job.curve_stride *= 2;
-  std::vector<CurvePoint> thinned;
-  for (const CurvePoint& old : job.curve) {
-    if (old.step % job.curve_stride == 0) thinned.push_back(old);
-  }
-  // Validation points alone could exceed the bound, so they are thinned too.
-  job.curve = std::move(thinned);
+  if (job.curve.size() > kCurvePoints) ThinCurve(job);
+}
+
+// Drops every second point of the kind that has more of them. So a stride is doubled only after
+// many reports have been seen at the last one, and no number of reports can make it overflow.
+void ProgressBoard::ThinCurve(Job& job) {
+  const auto is_validated = [](const CurvePoint& p) { return p.validation_loss.has_value(); };
+  const auto validated = std::count_if(job.curve.begin(), job.curve.end(), is_validated);
+  const bool thins_validated = static_cast<size_t>(validated) * 2 > job.curve.size();
+  size_t place = 0;
+  std::erase_if(job.curve, [&](const CurvePoint& point) {
+    return is_validated(point) == thins_validated && place++ % 2 != 0;
+  });
+  (thins_validated ? job.validated : job.plain).stride *= 2;
 }
 
 void ProgressBoard::UpdateSpeed(Job& job) {

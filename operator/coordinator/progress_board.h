@@ -71,6 +71,12 @@ class ProgressBoard {
   void Forget(const std::string& job_uid);
 
  private:
+  // Decides which reports of one kind become points of the curve: every `stride`th. It counts
+  // reports, whose number nobody can leap over, and not by the numbers of their steps.
+  struct Sampling {
+    uint64_t seen = 0;
+    uint64_t stride = 1;
+  };
   struct Job {
     int64_t round = 0;
     int64_t speed_from = 0;  // the first step of `round`
@@ -78,7 +84,7 @@ class ProgressBoard {
     std::deque<ValidationPoint> validations;       // at most TrainingHistory::kValidations
     std::optional<double> best_validation_before;  // the lowest of those that are not kept
     std::vector<CurvePoint> curve;
-    int64_t curve_stride = 1;
+    Sampling plain, validated;  // of the steps without a validation loss, and with one
     SlowestRankCounter slowest;
     ProgressSnapshot snapshot;
   };
@@ -86,6 +92,8 @@ class ProgressBoard {
   static void RewindTo(Job& job, int64_t step);
   static void AddValidation(Job& job, const v1alpha1::StepReport& step);
   static void AddStep(Job& job, const v1alpha1::StepReport& step);
+  static void AddToCurve(Job& job, const v1alpha1::StepReport& step);
+  static void ThinCurve(Job& job);
   static void UpdateSpeed(Job& job);
 
   mutable Mutex mu_;

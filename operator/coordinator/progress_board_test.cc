@@ -146,6 +146,47 @@ TEST(ProgressBoardTest, StaysBoundedAndKeepsTheWholeRunsShape) {
   EXPECT_GT(curve.back().step, 19'900);
 }
 
+// A job whose every step has a validation loss, for longer than any bound of the board.
+TEST(ProgressBoardTest, AValidationLossInEveryStepEndsInNoDivisionByZero) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports = Steps(1, 1, 1);
+  v1alpha1::StepReport& step = *reports.mutable_steps(0);
+  step.set_validation_loss(1.5);
+  for (int64_t number = 1; number <= 200'000; ++number) {
+    step.mutable_version()->set_step(number);
+    board.RecordSteps("uid", reports);
+  }
+  const auto curve = board.Curve("uid");
+  EXPECT_LE(curve.size(), ProgressBoard::kCurvePoints);
+  EXPECT_GE(curve.size(), ProgressBoard::kCurvePoints / 4);
+  EXPECT_LT(curve.front().step, 1000);
+  EXPECT_GT(curve.back().step, 199'000);
+}
+
+// Steps that are all multiples of a high power of two are thinned like any others.
+TEST(ProgressBoardTest, NoNumberingOfTheStepsGrowsTheCurveWithoutBound) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports = Steps(1, 1, 1);
+  for (int64_t number = 1; number <= 8000; ++number) {
+    reports.mutable_steps(0)->mutable_version()->set_step(number << 40);
+    board.RecordSteps("uid", reports);
+  }
+  EXPECT_LE(board.Curve("uid").size(), ProgressBoard::kCurvePoints);
+  EXPECT_GE(board.Curve("uid").size(), ProgressBoard::kCurvePoints / 4);
+}
+
+TEST(ProgressBoardTest, RareValidationsStayWhileTheOtherPointsAreThinned) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports = Steps(1, 1, 50'000);
+  for (auto& step : *reports.mutable_steps()) {
+    if (step.version().step() % 100 == 0) step.set_validation_loss(2.0);
+  }
+  board.RecordSteps("uid", reports);
+  int64_t validations = 0;
+  for (const CurvePoint& point : board.Curve("uid")) validations += point.validation_loss ? 1 : 0;
+  EXPECT_EQ(validations, 500);
+}
+
 TEST(ProgressBoardTest, LittleIsKeptOfAJobThatHasEnded) {
   ProgressBoard board;
   for (int64_t step = 1; step <= 20'000; step += 100) {

@@ -1,8 +1,6 @@
 #include "cli/apply.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/reapply.h"
@@ -22,12 +20,32 @@ absl::Status Refusal(const std::string& job, const std::string& differs) {
       "; to begin anew: muster run --fresh; to keep both, give this one another metadata.name"));
 }
 
-absl::Status DeleteAndWait(kube::Api& api, const kube::ObjectKey& key) {
-  MUSTER_RETURN_IF_ERROR(api.Delete(kube::kTrainingJobs, key));
-  for (int i = 0; i < 200 && api.Get(kube::kTrainingJobs, key).ok(); ++i) {
-    absl::SleepFor(absl::Milliseconds(50));
+// Returns a new job with the words of `job`, which may be a stored one.
+TrainingJob NewJob(const TrainingJob& job) {
+  TrainingJob fresh;
+  fresh.ns = job.ns;
+  fresh.name = job.name;
+  fresh.labels = job.labels;
+  fresh.annotations = job.annotations;
+  fresh.spec = job.spec;
+  if (const Json* spec = kube::Find(job.raw, {"spec"})) fresh.raw["spec"] = *spec;
+  return fresh;
+}
+
+// Creates `job` in the place of `current`. The newest checkpoint that the job is known to have
+// outlives its end, so that the job asks its owner when that is gone. The incarnations go on, so
+// that no pod gets the name of an earlier one.
+absl::StatusOr<std::string> Replace(kube::MemoryApi& store, const TrainingJob& current,
+                                    const TrainingJob& job) {
+  TrainingJob fresh = NewJob(job);
+  if (current.status.checkpoint().step() > 0) {
+    *fresh.status.mutable_checkpoint() = current.status.checkpoint();
   }
-  return absl::OkStatus();
+  *fresh.status.mutable_incarnations() = current.status.incarnations();
+  MUSTER_ASSIGN_OR_RETURN(const Json created,
+                          store.Recreate(kube::kTrainingJobs, control::ToJson(fresh),
+                                         {current.uid, current.resource_version}));
+  return kube::UidOf(created);
 }
 
 absl::Status UpdateTo(kube::Api& api, TrainingJob current, const TrainingJob& job) {
@@ -36,7 +54,8 @@ absl::Status UpdateTo(kube::Api& api, TrainingJob current, const TrainingJob& jo
   return api.Update(kube::kTrainingJobs, control::ToJson(current)).status();
 }
 
-absl::StatusOr<Applied> ApplyOnce(kube::Api& api, const TrainingJob& job, int64_t steps) {
+absl::StatusOr<Applied> ApplyOnce(kube::Api& api, kube::MemoryApi& store, const TrainingJob& job,
+                                  int64_t steps) {
   const kube::ObjectKey key{job.ns, job.name};
   const absl::StatusOr<Json> existing = api.Get(kube::kTrainingJobs, key);
   if (existing.ok()) {
@@ -50,23 +69,26 @@ absl::StatusOr<Applied> ApplyOnce(kube::Api& api, const TrainingJob& job, int64_
       case Reapply::kUpdate:
         MUSTER_RETURN_IF_ERROR(UpdateTo(api, current, job));
         return Applied{current.uid};
-      case Reapply::kReplace:
-        MUSTER_RETURN_IF_ERROR(DeleteAndWait(api, key));
+      case Reapply::kReplace: {
+        MUSTER_ASSIGN_OR_RETURN(const std::string uid, Replace(store, current, job));
+        return Applied{uid};
+      }
     }
   } else if (!absl::IsNotFound(existing.status())) {
     return existing.status();
   }
   MUSTER_ASSIGN_OR_RETURN(const Json created,
-                          api.Create(kube::kTrainingJobs, control::ToJson(job)));
+                          api.Create(kube::kTrainingJobs, control::ToJson(NewJob(job))));
   return Applied{kube::UidOf(created)};
 }
 
 }  // namespace
 
-absl::StatusOr<Applied> ApplyJob(kube::Api& api, const TrainingJob& job, int64_t steps) {
+absl::StatusOr<Applied> ApplyJob(kube::Api& api, kube::MemoryApi& store, const TrainingJob& job,
+                                 int64_t steps) {
   absl::StatusOr<Applied> applied;
   for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
-    applied = ApplyOnce(api, job, steps);
+    applied = ApplyOnce(api, store, job, steps);
     if (!absl::IsAborted(applied.status())) return applied;
   }
   return applied;

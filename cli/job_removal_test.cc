@@ -68,9 +68,9 @@ TEST_F(JobRemovalTest, AJobThatRunsIsRefusedAndLeftAsItIs) {
 }
 
 TEST_F(JobRemovalTest, WithoutCheckpointsThereIsNothingToSetAside) {
-  EXPECT_EQ(SetCheckpointsAside(files_, paths_.checkpoints()).value(), "");
+  EXPECT_EQ(SetCheckpointsAside(files_, paths_.checkpoints())->where, "");
   ASSERT_TRUE(files_.MakeDirectories(paths_.checkpoints()).ok());
-  EXPECT_EQ(SetCheckpointsAside(files_, paths_.checkpoints()).value(), "");
+  EXPECT_EQ(SetCheckpointsAside(files_, paths_.checkpoints())->where, "");
   EXPECT_TRUE(files_.List(paths_.checkpoints())->empty());
 }
 

@@ -14,8 +14,8 @@
 #include "cli/cluster_job.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/fresh_start.h"
 #include "cli/interrupts.h"
-#include "cli/job_removal.h"
 #include "cli/local_gpus.h"
 #include "cli/local_jobs.h"
 #include "cli/rank_output.h"
@@ -93,10 +93,8 @@ absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const Flags& flags, const JobPaths& paths,
-                                                        const agent::GpuDevices& gpus) {
-  MUSTER_ASSIGN_OR_RETURN(SessionOptions options, FindPrograms(flags));
-  for (const agent::GpuDevice& gpu : gpus.devices) options.gpus.push_back(gpu.uuid);
+absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const JobPaths& paths,
+                                                        SessionOptions options) {
   MUSTER_RETURN_IF_ERROR(MakeJobFolder(paths));
   MUSTER_RETURN_IF_ERROR(LogToFile(paths.log(), /*also_stderr=*/false));
   std::signal(SIGPIPE, SIG_IGN);
@@ -118,39 +116,56 @@ void RecordScripts(TrainingJob& job) {
       program.words, Absolute(program.directory.empty() ? "." : program.directory), FileSystem());
 }
 
-// Removes a job so that a run can begin anew; its checkpoints are kept.
-absl::Status ForgetJob(const JobPaths& paths, const TrainingJob& job) {
-  if (Exists(FileSystem(), paths.folder())) {
-    MUSTER_RETURN_IF_ERROR(RemoveJob(FileSystem(), paths));
-  }
-  if (!job.spec.has_trainer()) return absl::OkStatus();
-  const CheckpointPlace place = PlaceOf(job);
-  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
-  MUSTER_ASSIGN_OR_RETURN(const std::string aside, SetCheckpointsAside(*files, place.uri));
-  if (!aside.empty()) {
-    std::fprintf(stderr, "muster: earlier checkpoints are kept in %s\n", aside.c_str());
-  }
-  return absl::OkStatus();
-}
+// The job to run, with the words of the command line.
+struct Run {
+  JobPaths paths;
+  TrainingJob job;
+  bool fresh = false;
+  bool quiet = false;
+};
 
-int RunJob(const Flags& flags, const JobPaths& paths, TrainingJob job) {
-  RecordScripts(job);
-  // The driver is not asked for a job that needs none of it.
-  const bool wants_gpus = job.spec.workers().gpus() > 0;
-  const agent::GpuDevices gpus = wants_gpus ? ReadLocalGpus() : agent::GpuDevices();
-  if (const auto never = WhyGpusNeverFit(job.spec, gpus)) return ReportNeverFits(job, *never);
-  RankOutput output(FileSystem(), paths.pods());
-  const auto session = OpenSession(flags, paths, gpus);
+// Runs the job to its end. `fresh`: what an earlier job of the name has left; null unless the job
+// begins anew.
+int RunInSession(const Run& run, SessionOptions options, FreshStart* fresh) {
+  RankOutput output(FileSystem(), run.paths.pods());
+  const auto session = OpenSession(run.paths, std::move(options));
   if (!session.ok()) return FailToOpen(session.status());
-  const absl::StatusOr<bool> runs = (*session)->Apply(job);
+  if (fresh != nullptr && run.job.spec.has_trainer()) {
+    const absl::Status aside = fresh->SetAside(PlaceOf(run.job));
+    if (!aside.ok()) return FailToOpen(aside);
+  }
+  const absl::StatusOr<bool> runs = (*session)->Apply(run.job);
   if (!runs.ok()) return Fail(runs.status());
   if (!*runs) {
     // The run that ended it may have been killed before its workers had ended.
     (*session)->WaitForWorkers();
-    return ReportEndedBefore(job);
+    return ReportEndedBefore(run.job);
   }
-  const absl::StatusOr<int> exit_code = RunWatch(**session, output, flags.Has("quiet")).Run();
+  RunWatch watch(**session, output, run.quiet);
+  if (fresh != nullptr) watch.OnceItTrains([fresh] { fresh->Commit(); });
+  const absl::StatusOr<int> exit_code = watch.Run();
   return exit_code.ok() ? *exit_code : Fail(exit_code.status());
+}
+
+// All that can be refused before anything is changed is refused here.
+int RunJob(const Flags& flags, Run run) {
+  RecordScripts(run.job);
+  // The driver is not asked for a job that needs none of it.
+  const bool wants_gpus = run.job.spec.workers().gpus() > 0;
+  const agent::GpuDevices gpus = wants_gpus ? ReadLocalGpus() : agent::GpuDevices();
+  if (const auto never = WhyGpusNeverFit(run.job.spec, gpus)) {
+    return ReportNeverFits(run.job, *never);
+  }
+  absl::StatusOr<SessionOptions> options = FindPrograms(flags);
+  if (!options.ok()) return FailToOpen(options.status());
+  for (const agent::GpuDevice& gpu : gpus.devices) options->gpus.push_back(gpu.uuid);
+  if (!run.fresh) return RunInSession(run, *std::move(options), nullptr);
+  if (const absl::Status sources = CheckSources(FileSystem(), run.job); !sources.ok()) {
+    return FailToOpen(sources);
+  }
+  const auto fresh = FreshStart::Begin(FileSystem(), run.paths);
+  if (!fresh.ok()) return FailToOpen(fresh.status());
+  return RunInSession(run, *std::move(options), fresh->get());
 }
 
 }  // namespace
@@ -189,12 +204,7 @@ int RunMain(const std::vector<std::string>& arguments) {
   if (!root.ok()) return Fail(root.status());
   const JobPaths paths{*root, manifest.job.name};
   MakePathsAbsolute(paths, manifest.job);
-  if (flags->Has("fresh")) {
-    if (const absl::Status status = ForgetJob(paths, manifest.job); !status.ok()) {
-      return FailToOpen(status);
-    }
-  }
-  return RunJob(*flags, paths, manifest.job);
+  return RunJob(*flags, {paths, manifest.job, flags->Has("fresh"), flags->Has("quiet")});
 }
 
 int ResumeMain(const std::vector<std::string>& arguments) {
@@ -209,7 +219,7 @@ int ResumeMain(const std::vector<std::string>& arguments) {
   auto job = ReadJob(*paths);
   if (!job.ok()) return Fail(job.status());
   job->spec.set_suspend(false);
-  return RunJob(*flags, *paths, *std::move(job));
+  return RunJob(*flags, {*paths, *std::move(job), /*fresh=*/false, flags->Has("quiet")});
 }
 
 }  // namespace muster::cli

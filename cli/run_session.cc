@@ -129,7 +129,8 @@ void RunSession::KillWorkers() {
 
 absl::StatusOr<bool> RunSession::Apply(const TrainingJob& job) {
   key_ = {job.ns, job.name};
-  MUSTER_ASSIGN_OR_RETURN(const Applied applied, ApplyJob(*api_, job, history_->last_step()));
+  MUSTER_ASSIGN_OR_RETURN(const Applied applied,
+                          ApplyJob(*api_, *api_, job, history_->last_step()));
   uid_ = applied.uid;
   return !applied.ended_before;
 }

@@ -24,6 +24,12 @@ bool IsOver(const TrainingJob& job) {
   return state == "Succeeded" || state == "Failed" || (state == "Suspended" && job.spec.suspend());
 }
 
+bool HasBegun(const TrainingJob& job) {
+  const std::string& state = job.status.state();
+  return state == "Training" || state == "Succeeded" || (state == "Suspended" && IsOver(job)) ||
+         job.status.progress().step() > 0;
+}
+
 // Returns what a stalled job waits for somebody to do; empty if it does not wait.
 std::string WaitsFor(const TrainingJob& job) {
   for (const auto& condition : job.status.conditions()) {
@@ -49,6 +55,7 @@ absl::StatusOr<int> RunWatch::Run() {
 absl::StatusOr<std::optional<int>> RunWatch::RunOnce() {
   MUSTER_ASSIGN_OR_RETURN(const TrainingJob job, session_.Job());
   MUSTER_RETURN_IF_ERROR(session_.TakeSteps());
+  if (HasBegun(job)) Begin();
   ShowWait(job);
   ShowOutput(job);
   printer_.Show(session_.Progress(job), Clock::Real().Monotonic());
@@ -62,10 +69,15 @@ absl::StatusOr<std::optional<int>> RunWatch::RunOnce() {
   if (interrupts >= 2) {
     printer_.Clear();
     session_.KillWorkers();
+    Begin();
     return ReportStoppedAtOnce(job);
   }
   if (interrupts == 1 && !asked_to_stop_) MUSTER_RETURN_IF_ERROR(AskToStop());
   return std::nullopt;
+}
+
+void RunWatch::Begin() {
+  if (const std::function<void()> begun = std::exchange(begun_, nullptr)) begun();
 }
 
 int RunWatch::Finish(const TrainingJob& job) {

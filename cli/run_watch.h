@@ -1,8 +1,10 @@
 #ifndef MUSTER_CLI_RUN_WATCH_H_
 #define MUSTER_CLI_RUN_WATCH_H_
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,6 +26,9 @@ class RunWatch {
   RunWatch(RunSession& session, RankOutput& output, bool quiet)
       : session_(session), output_(output), printer_(quiet) {}
 
+  // Calls `begun` once the job trains, or has ended in a way that leaves something to go on with.
+  void OnceItTrains(std::function<void()> begun) { begun_ = std::move(begun); }
+
   // Runs until the job is over, can never run here, or is killed by a second Ctrl-C. Reports that
   // (cli/run_outcome.h) and returns the exit code; an error if the session fails meanwhile.
   absl::StatusOr<int> Run();
@@ -31,6 +36,7 @@ class RunWatch {
  private:
   // Returns the exit code when the run has ended.
   absl::StatusOr<std::optional<int>> RunOnce();
+  void Begin();
   int Finish(const control::TrainingJob& job);
   void ShowOutput(const control::TrainingJob& job);
   void ShowWait(const control::TrainingJob& job);
@@ -43,6 +49,7 @@ class RunWatch {
   // The start of the watch, on both clocks.
   const absl::Time wall_start_ = Clock::Real().Wall();
   const absl::Time monotonic_start_ = Clock::Real().Monotonic();
+  std::function<void()> begun_;
   bool has_trained_ = false;
   bool asked_to_stop_ = false;
   std::string shown_wait_;  // what was last printed about a wait

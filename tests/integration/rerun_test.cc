@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,6 +24,7 @@ namespace muster::tests {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kTraining[] = R"(
 apiVersion: muster.dev/v1alpha1
@@ -141,6 +145,101 @@ TEST_F(RerunTest, FewerStepsThanWereMadeAreNotTheSameRun) {
   EXPECT_THAT(run_->Output(), HasSubstr(absl::StrCat("it has made ", made,
                                                      " steps, and spec.trainer.train.steps is 10 "
                                                      "now")));
+}
+
+// Regression: the resume ended with "resourceVersion should not be set", and the job was gone.
+TEST_F(RerunTest, AFailedJobThatIsResumedIsStillThereAndTrainsOnceItsDataIsMended) {
+  NewRun(Training(8));
+  Write("text.txt", "caf\xe9 ");
+  ASSERT_EQ(RunToItsEnd(), kExitBadInput) << run_->Output();
+  ASSERT_TRUE(run_->Resume().ok());
+  auto end = run_->WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitBadInput) << run_->Output();
+  EXPECT_THAT(run_->Output(), Not(HasSubstr("resourceVersion")));
+  const auto job = run_->Job();
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ((*job)["status"]["state"], "Failed");
+
+  std::string text;
+  while (text.size() < 20'000) absl::StrAppend(&text, "Words to train on, ", text.size(), ".\n");
+  Write("text.txt", text);
+  ASSERT_TRUE(run_->Resume().ok());
+  end = run_->WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run_->Output();
+  EXPECT_EQ(run_->last_step(), 8);
+}
+
+// Regression: it began at step 0 without a word, and succeeded.
+TEST_F(RerunTest, AFinishedJobWithMoreStepsWhoseCheckpointsAreGoneWaitsForAWord) {
+  NewRun(Training(8));
+  ASSERT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  ASSERT_TRUE(RemoveAll(FileSystem(), run_->Checkpoints()).ok());
+  run_->SetManifest(Training(12));
+  ASSERT_TRUE(run_->Start().ok());
+  const auto held = run_->WaitForCondition("Running", "False", "CheckpointLost", kPatience);
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_THAT(*held, HasSubstr("the job has the checkpoint of step 8 of history "));
+  EXPECT_THAT(*held, HasSubstr("which no rank finds"));
+  const size_t word = held->find("set spec.checkpoint.giveUp: \"");
+  ASSERT_NE(word, std::string::npos) << *held;
+  const absl::Status shown = run_->WaitForOutput("waits: CheckpointLost", kPatience);
+  EXPECT_TRUE(shown.ok()) << shown;
+  EXPECT_EQ(run_->last_step(), 8) << "it trained";
+  run_->Signal(SIGINT);
+  ASSERT_TRUE(run_->WaitForEnd(kPatience).ok());
+
+  const std::string give_up = held->substr(held->find("giveUp", word));
+  run_->SetManifest(absl::StrReplaceAll(
+      Training(12),
+      {{"uri: $FOLDER/checkpoints", absl::StrCat("uri: $FOLDER/checkpoints, ", give_up)}}));
+  EXPECT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  EXPECT_EQ(run_->last_step(), 12);
+}
+
+// Regression: the finished job was forgotten and its only checkpoint set aside before the new
+// manifest was looked at.
+TEST_F(RerunTest, ARefusedFreshRunLeavesTheFinishedJobAndItsCheckpoints) {
+  NewRun(Training(8));
+  ASSERT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  const auto first = NewestTensors(run_->Checkpoints());
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::string before = DumpJson(*run_->Job());
+  const std::pair<const char*, std::string> refused[] = {
+      {"GPUs that are not there",
+       absl::StrReplaceAll(Training(8), {{"count: 1", "count: 1, gpus: 99"}})},
+      {"more processors than there are",
+       absl::StrReplaceAll(
+           Training(8), {{"  workers:",
+                          "  template: {spec: {containers: [{name: worker, resources: {requests: "
+                          "{cpu: \"5000\"}}}]}}\n  workers:"}})},
+      {"another namespace",
+       absl::StrReplaceAll(Training(8), {{"{name: small}", "{name: small, namespace: No_Such}"}})},
+      {"a namespace that is not there",
+       absl::StrReplaceAll(Training(8),
+                           {{"{name: small}", "{name: small, namespace: elsewhere}"}})},
+      {"no data", absl::StrReplaceAll(Training(8), {{"/text.txt", "/none.txt"}})},
+      {"data that is no text", absl::StrReplaceAll(Training(8), {{"/text.txt", "/latin1.txt"}})},
+      {"no tokenizer",
+       absl::StrReplaceAll(Training(8),
+                           {{"text.txt}", "text.txt, tokenizer: {uri: $FOLDER/none.json}}"}})},
+      {"a file that is no tokenizer",
+       absl::StrReplaceAll(Training(8),
+                           {{"text.txt}", "text.txt, tokenizer: {uri: $FOLDER/text.txt}}"}})},
+  };
+  Write("latin1.txt", "caf\xe9 ");
+  for (const auto& [what, manifest] : refused) {
+    run_->SetManifest(manifest);
+    EXPECT_NE(RunToItsEnd({"--fresh"}), kExitOk) << what << run_->Output();
+    const auto job = run_->Job();
+    ASSERT_TRUE(job.ok()) << what << job.status();
+    EXPECT_EQ(DumpJson(*job), before) << what;
+    EXPECT_EQ(run_->last_step(), 8) << what;
+    const auto now = NewestTensors(run_->Checkpoints());
+    ASSERT_TRUE(now.ok()) << what << now.status();
+    EXPECT_EQ(*now, *first) << what;
+  }
 }
 
 TEST_F(RerunTest, ADeletedJobIsForgottenAndItsCheckpointsStay) {

@@ -246,6 +246,24 @@ absl::StatusOr<SharedJson> MemoryApi::Patch(StoreTable& table, const ObjectKey& 
   return Replace(table, std::move(patched), Operation::kUpdate);
 }
 
+absl::StatusOr<Json> MemoryApi::Recreate(const ResourceType& type, const Json& object,
+                                         const Preconditions& preconditions) {
+  Json sent = object;
+  return Answer(
+      type, {}, [&](StoreTable& table) MUSTER_REQUIRES(mu_) -> absl::StatusOr<SharedJson> {
+        MUSTER_RETURN_IF_ERROR(CheckEnvelope(type, sent));
+        MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(table, KeyOf(sent)));
+        MUSTER_RETURN_IF_ERROR(CheckPreconditions(type, *stored, preconditions));
+        const Json* status = Find(object, {"status"});
+        MUSTER_ASSIGN_OR_RETURN(
+            Json fresh, PrepareCreate(table.resource, std::move(sent), NewUid(), clock_.Wall()));
+        if (status != nullptr) fresh["status"] = *status;
+        MUSTER_ASSIGN_OR_RETURN(SharedJson after, writer_->Replace(table, std::move(fresh)));
+        Settle();
+        return after;
+      });
+}
+
 absl::Status MemoryApi::Delete(const ResourceType& type, const ObjectKey& key,
                                const DeleteOptions& options, const CallOptions& call) {
   MutexLock lock(mu_);

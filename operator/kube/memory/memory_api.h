@@ -83,6 +83,12 @@ class MemoryApi final : public Api {
                       const DeleteOptions& options = {}, const CallOptions& call = {}) override;
   absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
 
+  // Replaces an object by a new one of its name, with a uid of its own and the status that `object`
+  // holds. It is one write: whatever fails, one of the two is there. Watchers see a deletion and a
+  // creation, whatever finalizers the old object has, and its dependents are collected. kAborted if
+  // the stored object does not meet `preconditions`. A real API server has no such call.
+  absl::StatusOr<Json> Recreate(const ResourceType& type, const Json& object,
+                                const Preconditions& preconditions) MUSTER_EXCLUDES(mu_);
   // Forgets all history, as etcd's compaction does: open watches and pages expire.
   void CompactHistory();
   // Writes a snapshot now and empties the log. No-op without a directory.

@@ -175,6 +175,37 @@ TEST_F(MemoryApiTest, UidsAreOfVersionFourAndDistinct) {
   EXPECT_EQ(a.size(), 36u);
 }
 
+TEST_F(MemoryApiTest, AnObjectIsRecreatedInOneWriteAndWhatItOwnedIsCollected) {
+  options_.directory = directory_;
+  Open();
+  Json old = NewObject(kTrainingJobs, {"ns", "a"});
+  SetFinalizers(old, {"muster.dev/workers"});
+  old = *api_->Create(kTrainingJobs, old);
+  Json owned = ConfigMap("owned");
+  SetOwners(owned, {{"muster.dev/v1alpha1", "TrainingJob", "a", UidOf(old), true, true}});
+  ASSERT_TRUE(api_->Create(kConfigMaps, owned).ok());
+  auto watcher = *api_->Watch(kTrainingJobs, {.resource_version = ResourceVersionOf(old)});
+
+  Json fresh = NewObject(kTrainingJobs, {"ns", "a"});
+  fresh["status"] = {{"state", "Pending"}};
+  const Json made = *api_->Recreate(kTrainingJobs, fresh, {UidOf(old), ResourceVersionOf(old)});
+  EXPECT_NE(UidOf(made), UidOf(old));
+  EXPECT_EQ(StringAt(made, {"status", "state"}), "Pending");
+  EXPECT_TRUE(Names().empty()) << "the old object's dependent is left";
+  const auto gone = *watcher->Next(absl::ZeroDuration());
+  const auto came = *watcher->Next(absl::ZeroDuration());
+  ASSERT_TRUE(gone.has_value() && came.has_value());
+  EXPECT_EQ(gone->type, WatchEvent::Type::kDeleted);
+  EXPECT_EQ(UidOf(gone->object), UidOf(old));
+  EXPECT_EQ(came->type, WatchEvent::Type::kAdded);
+  EXPECT_EQ(UidOf(came->object), UidOf(made));
+  EXPECT_EQ(ReasonOf(api_->Recreate(kTrainingJobs, fresh, {UidOf(old), ""}).status()),
+            Reason::kConflict);
+  watcher.reset();
+  Open();
+  EXPECT_EQ(*api_->Get(kTrainingJobs, {"ns", "a"}), made);
+}
+
 TEST_F(MemoryApiTest, TheDirectoryKeepsObjectsUidsAndVersions) {
   options_.directory = directory_;
   Open();

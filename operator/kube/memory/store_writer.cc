@@ -61,4 +61,20 @@ absl::Status StoreWriter::Erase(StoreTable& table, Json last_state) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<SharedJson> StoreWriter::Replace(StoreTable& table, Json object) {
+  const uint64_t version = store_.version() + 2;
+  SetResourceVersion(object, absl::StrCat(version));
+  const ResourceType& type = table.resource.type;
+  MUSTER_RETURN_IF_ERROR(Log("update", type, [&] { return EncodePut(type, version, object); }));
+  const SharedJson before = store_.Get(table, KeyOf(object));
+  Json last_state = *before;
+  SetResourceVersion(last_state, absl::StrCat(version - 1));
+  store_.Erase(table, version - 1, std::make_shared<const Json>(std::move(last_state)));
+  if (listener_) listener_(before, nullptr);
+  SharedJson after = std::make_shared<const Json>(std::move(object));
+  store_.Put(table, version, after);
+  if (listener_) listener_(nullptr, after);
+  return after;
+}
+
 }  // namespace muster::kube

@@ -29,6 +29,9 @@ class StoreWriter {
   // Fails with ServiceUnavailable if the change could not be logged.
   absl::StatusOr<SharedJson> Put(StoreTable& table, Json object);
   absl::Status Erase(StoreTable& table, Json last_state);
+  // Puts `object` in the place of the stored one of its name, which counts as erased. Both changes
+  // are one record of the log.
+  absl::StatusOr<SharedJson> Replace(StoreTable& table, Json object);
   absl::Status Compact();
 
  private:

@@ -22,6 +22,7 @@ int DeleteMain(const std::vector<std::string>& arguments);
 int StopMain(const std::vector<std::string>& arguments);
 int GetMain(const std::vector<std::string>& arguments);
 int DescribeMain(const std::vector<std::string>& arguments);
+int EventsMain(const std::vector<std::string>& arguments);
 int LogsMain(const std::vector<std::string>& arguments);
 int ExplainMain(const std::vector<std::string>& arguments);
 int TreeMain(const std::vector<std::string>& arguments);

@@ -7,7 +7,6 @@
 #include "absl/strings/str_split.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "proto/muster/v1alpha1/phase_times.h"
 
 namespace muster::cli {
 namespace {
@@ -74,11 +73,6 @@ bool FromJson(const std::string& line, StepReport& step) {
 
 }  // namespace
 
-double TotalSeconds(const PhaseTimes& t) {
-  return t.init() + t.compute() + t.data() + t.communication() + t.checkpoint() + t.recovery() +
-         t.other();
-}
-
 absl::StatusOr<std::unique_ptr<History>> History::Load(Files& files, const std::string& path) {
   std::unique_ptr<History> history(new History);
   const absl::StatusOr<std::string> text = ReadFile(files, path, kMaxHistoryBytes);
@@ -106,7 +100,6 @@ absl::Status History::Add(const StepReport& step) {
 }
 
 void History::Keep(const StepReport& step) {
-  times_ = Sum(times_, step.times());
   // A step that is not newer means that training went back: the later steps are void.
   steps_.erase(steps_.lower_bound(step.version().step()), steps_.end());
   steps_[step.version().step()] = step;
@@ -121,6 +114,13 @@ std::vector<LossPoint> History::Curve() const {
     points.push_back(point);
   }
   return points;
+}
+
+std::optional<double> History::last_validation_loss() const {
+  for (auto it = steps_.rbegin(); it != steps_.rend(); ++it) {
+    if (it->second.has_validation_loss()) return it->second.validation_loss();
+  }
+  return std::nullopt;
 }
 
 std::optional<double> History::best_validation_loss() const {

@@ -32,8 +32,7 @@ class History {
   const std::map<int64_t, v1alpha1::StepReport>& steps() const { return steps_; }
 
   std::vector<LossPoint> Curve() const;
-  // The sum over every line ever written, because redone work was paid for too.
-  const v1alpha1::PhaseTimes& times() const { return times_; }
+  std::optional<double> last_validation_loss() const;
   std::optional<double> best_validation_loss() const;
   std::optional<double> unigram_entropy() const;
   // Tokens per second over all steps, from their own wall times; 0 if unknown.
@@ -44,12 +43,8 @@ class History {
   void Keep(const v1alpha1::StepReport& step);
 
   std::map<int64_t, v1alpha1::StepReport> steps_;
-  v1alpha1::PhaseTimes times_;
   std::unique_ptr<WritableFile> file_;
 };
-
-// The total of all classes, in seconds.
-double TotalSeconds(const v1alpha1::PhaseTimes& times);
 
 }  // namespace muster::cli
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/api/defaults.h"
+#include "operator/core/failure_text.h"
 
 namespace muster::cli {
 namespace {
@@ -37,9 +38,11 @@ const Condition* FindWait(const TrainingJob& job) {
 std::string HowItEnded(const FailureRecord& failure) {
   const std::string who = failure.has_rank() ? absl::StrCat("rank ", failure.rank())
                                              : absl::StrCat("worker ", failure.worker());
-  if (failure.signal() > 0) return absl::StrCat(who, " was killed by signal ", failure.signal());
-  if (failure.has_exit_code()) return absl::StrCat(who, " exited with code ", failure.exit_code());
-  return absl::StrCat(who, " failed: ", failure.reason());
+  if (!failure.has_exit_code()) return absl::StrCat(who, " failed: ", failure.reason());
+  if (failure.reason() == "Signaled") {
+    return absl::StrCat(who, " was killed by signal ", failure.signal());
+  }
+  return absl::StrCat(who, " ", control::HowItEnded(failure.exit_code(), failure.reason()));
 }
 
 bool IsBrokenByRank(const Condition& running) {

@@ -36,12 +36,27 @@ TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
   failures.mutable_latest()->set_round(2);
   failures.mutable_latest()->set_rank(1);
   failures.mutable_latest()->set_exit_code(7);
-  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 exited with code 7; try 2 of 3");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 ended with exit code 7; try 2 of 3");
   failures.mutable_latest()->set_signal(9);
+  failures.mutable_latest()->set_reason("Signaled");
   EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 was killed by signal 9; try 2 of 3");
   failures.mutable_latest()->set_round(1);
   EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 of worker 0 ended with exit code 7 (Exited)")
       << "that failure was of an earlier round";
+}
+
+// The agent's own signal was shown, as if somebody had killed the rank.
+TEST(WhyNotTraining, ARankThatStoppedAnsweringIsNotSaidToBeKilledBySignal9) {
+  control::TrainingJob job = JobIn("Recovering");
+  AddFalse(job, "Running", "RankFailed", "rank 1 is gone");
+  auto& failure = *job.status.mutable_failures()->mutable_latest();
+  failure.set_round(2);
+  failure.set_rank(1);
+  failure.set_exit_code(137);
+  failure.set_signal(9);
+  failure.set_reason("DeadlineExceeded");
+  EXPECT_THAT(WhyNotTraining(job).sentence,
+              ::testing::StartsWith("rank 1 did not answer in time and was killed by its agent; "));
 }
 
 // Regression: it was "Starting reason=PodsBound" if ranks ended before the first round was Active.
@@ -57,7 +72,7 @@ TEST(WhyNotTraining, AJobThatNeverTrainedSaysWhatFailedToo) {
   failures.mutable_latest()->set_rank(1);
   failures.mutable_latest()->set_exit_code(7);
   job.spec.mutable_failure_policy()->set_max_failures(2);
-  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 exited with code 7; try 2 of 3");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 ended with exit code 7; try 2 of 3");
 }
 
 TEST(WhyNotTraining, AJobWithoutAPlaceSaysWhatIsMissing) {

@@ -49,18 +49,29 @@ absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::s
   return WriteFileAtomically(files, paths.operator_file(), DumpJson(json));
 }
 
-absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths) {
+absl::StatusOr<LocalObjects> ReadObjects(const JobPaths& paths) {
   kube::MemoryApiOptions options;
   options.directory = paths.api();
   options.random = [engine = std::mt19937_64(1)]() mutable { return engine(); };
   MUSTER_ASSIGN_OR_RETURN(const auto api,
                           kube::MemoryApi::OpenReadOnly(Clock::Real(), std::move(options)));
-  MUSTER_ASSIGN_OR_RETURN(const kube::ObjectList list, api->List(kube::kTrainingJobs, {}));
-  if (list.items.empty()) {
+  MUSTER_ASSIGN_OR_RETURN(const kube::ObjectList jobs, api->List(kube::kTrainingJobs, {}));
+  if (jobs.items.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no job '", paths.job, "': ", paths.folder(),
                                             " exists, but no job was written to it"));
   }
-  return control::ParseTrainingJob(list.items[0]);
+  LocalObjects objects;
+  MUSTER_ASSIGN_OR_RETURN(objects.job, control::ParseTrainingJob(jobs.items[0]));
+  MUSTER_ASSIGN_OR_RETURN(kube::ObjectList pods, api->List(kube::kPods, {}));
+  objects.pods = std::move(pods.items);
+  MUSTER_ASSIGN_OR_RETURN(kube::ObjectList events, api->List(kube::kEvents, {}));
+  objects.events = std::move(events.items);
+  return objects;
+}
+
+absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths) {
+  MUSTER_ASSIGN_OR_RETURN(LocalObjects objects, ReadObjects(paths));
+  return std::move(objects.job);
 }
 
 namespace {

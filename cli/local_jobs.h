@@ -21,6 +21,16 @@ namespace muster::cli {
 std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths);
 absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::string& http);
 
+// All objects about one job that its embedded API holds.
+struct LocalObjects {
+  control::TrainingJob job;
+  std::vector<Json> pods;
+  std::vector<Json> events;
+};
+
+// As ReadJob(), with the job's pods and events.
+absl::StatusOr<LocalObjects> ReadObjects(const JobPaths& paths);
+
 // Reads the job from its embedded API's files, even while `muster run` writes there. NotFound if
 // only its folder exists: `muster run` ended before it wrote the job.
 absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);

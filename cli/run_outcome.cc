@@ -37,9 +37,9 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
   RunFacts facts;
   facts.job = job.name;
   facts.state = job.status.state();
-  facts.message = facts.state == "Failed" ? MessageOf(job) : "";
   facts.steps = job.spec.trainer().train().steps();
   facts.wall_seconds = wall_seconds;
+  facts.ledger = job.status.ledger();
   facts.rounds = static_cast<int>(job.status.round());
   if (job.status.checkpoint().has_step()) {
     facts.checkpoint = job.status.checkpoint().uri();
@@ -62,7 +62,7 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
 int ReportFailure(const TrainingJob& job) {
   std::fprintf(stderr, "muster: job %s failed: %s\n", job.name.c_str(), MessageOf(job).c_str());
   // Later failures were caused by the first one, or have the same cause.
-  if (job.status.failures().has_evidence()) {
+  if (job.status.failures().has_evidence() && job.status.failures().count() > 1) {
     std::fprintf(stderr, "the first failure: %s\n", job.status.failures().evidence().c_str());
   }
   std::fprintf(stderr, "look at: muster logs %s\n", job.name.c_str());

@@ -175,12 +175,7 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   // A command states its number of steps with its reports.
   if (!job.spec.has_trainer() && snapshot.last_step) view.steps = snapshot.last_step->total_steps();
   if (!history_->steps().empty()) view.loss = history_->steps().rbegin()->second.loss();
-  for (auto it = history_->steps().rbegin(); it != history_->steps().rend(); ++it) {
-    if (it->second.has_validation_loss()) {
-      view.validation_loss = it->second.validation_loss();
-      break;
-    }
-  }
+  view.validation_loss = history_->last_validation_loss();
   view.tokens_per_second = snapshot.tokens_per_second;
   view.steps_per_second = snapshot.steps_per_second;
   view.ready = job.status.workers().ready();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/show/job_description.h"
 #include "cli/show/progress_line.h"
 
 namespace muster::cli {
@@ -35,10 +36,7 @@ void AddLosses(const History& history, Rows& rows) {
   double best = INFINITY;
   for (const auto& [number, step] : history.steps()) best = std::min(best, step.loss());
   rows.emplace_back("loss", absl::StrFormat("%s, %.4f best", FinalLoss(history), best));
-  std::optional<double> last_validation;
-  for (const auto& [number, step] : history.steps()) {
-    if (step.has_validation_loss()) last_validation = step.validation_loss();
-  }
+  const std::optional<double> last_validation = history.last_validation_loss();
   if (last_validation) {
     rows.emplace_back("validation loss", absl::StrFormat("%.4f final, %.4f best", *last_validation,
                                                          *history.best_validation_loss()));
@@ -53,27 +51,6 @@ void AddLosses(const History& history, Rows& rows) {
   }
 }
 
-void AddWallTime(const RunFacts& facts, const History& history, Rows& rows) {
-  const v1alpha1::PhaseTimes& t = history.times();
-  const double total = TotalSeconds(t);
-  const double wall = std::max(facts.wall_seconds, total);
-  if (wall <= 0) return;
-  rows.emplace_back("wall time", ShortDuration(wall));
-  const std::vector<std::pair<const char*, double>> classes = {{"init", t.init()},
-                                                               {"compute", t.compute()},
-                                                               {"data", t.data()},
-                                                               {"communication", t.communication()},
-                                                               {"checkpoint", t.checkpoint()},
-                                                               {"recovery", t.recovery()},
-                                                               {"other", t.other()},
-                                                               {"outside training", wall - total}};
-  for (const auto& [name, seconds] : classes) {
-    rows.emplace_back(
-        absl::StrCat("  ", name),
-        absl::StrFormat("%8s  %5.1f %%", ShortDuration(seconds), 100 * seconds / wall));
-  }
-}
-
 }  // namespace
 
 double JobSeconds(absl::Time start, absl::Time end, absl::Time opened, absl::Duration watched) {
@@ -83,20 +60,20 @@ double JobSeconds(absl::Time start, absl::Time end, absl::Time opened, absl::Dur
 
 std::string SummaryTable(const RunFacts& facts, const History& history) {
   Rows rows;
-  rows.emplace_back("job",
-                    absl::StrCat(facts.job, ": ", facts.state,
-                                 facts.message.empty() ? "" : absl::StrCat(", ", facts.message)));
+  rows.emplace_back("job", absl::StrCat(facts.job, ": ", facts.state));
   rows.emplace_back("steps", absl::StrCat(history.last_step(), " of ", facts.steps));
   AddLosses(history, rows);
   if (history.tokens_per_second() > 0) {
     rows.emplace_back("tokens per second", Short(history.tokens_per_second()));
   }
-  AddWallTime(facts, history, rows);
+  if (facts.wall_seconds > 0) rows.emplace_back("wall time", ShortDuration(facts.wall_seconds));
   if (facts.rounds > 1) rows.emplace_back("rounds", absl::StrCat(facts.rounds));
   if (!facts.checkpoint.empty()) rows.emplace_back("checkpoint", facts.checkpoint);
   if (!facts.curve.empty()) rows.emplace_back("loss curve", facts.curve);
   std::string out;
   for (const auto& [name, value] : rows) absl::StrAppendFormat(&out, "%-18s %s\n", name, value);
+  const std::string times = LedgerTable(facts.ledger);
+  if (!times.empty()) absl::StrAppend(&out, "\ntime of the ranks:\n", times);
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "cli/history.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::cli {
 
@@ -13,12 +14,13 @@ namespace muster::cli {
 struct RunFacts {
   std::string job;
   std::string state;
-  std::string message;
   int64_t steps = 0;
   double wall_seconds = 0;
   int rounds = 0;
   std::string checkpoint;
   std::string curve;
+  // Says in the words of the job's status how the ranks spent their time.
+  v1alpha1::LedgerStatus ledger;
 };
 
 // Returns the duration of a job from its recorded `start` to its `end` (InfiniteFuture if none is

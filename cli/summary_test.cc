@@ -4,6 +4,7 @@
 
 #include "absl/time/time.h"
 #include "base/testing/memory_files.h"
+#include "cli/show/job_description.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,8 +22,7 @@ TEST(SummaryTable, ShowsLossesEntropyAndWhereTheTimeWent) {
     step.mutable_version()->set_step(i);
     step.set_loss(4.0 - 0.5 * i);
     step.set_tokens(1000);
-    step.mutable_times()->set_compute(1.5);
-    step.mutable_times()->set_communication(0.5);
+    step.mutable_times()->set_compute(2);
     if (i == 4) {
       step.set_validation_loss(2.25);
       step.set_unigram_entropy(3.0);
@@ -41,9 +41,19 @@ TEST(SummaryTable, ShowsLossesEntropyAndWhereTheTimeWent) {
   EXPECT_THAT(table, HasSubstr("2.0000 final, 2.0000 best"));
   EXPECT_THAT(table, HasSubstr("3.0000 (of the validation text), the model is 0.7500 below"));
   EXPECT_THAT(table, HasSubstr("tokens per second  500"));
-  EXPECT_THAT(table, HasSubstr("compute              6.0s   60.0 %"));
-  EXPECT_THAT(table, HasSubstr("outside training     2.0s   20.0 %"));
+  EXPECT_THAT(table, HasSubstr("wall time          10s\n"));
   EXPECT_THAT(table, HasSubstr("/c/step-000000004"));
+}
+
+// The summary summed the times of the steps that were reported, and no recovery is part of a step.
+TEST(SummaryTable, ItsClassesOfTimeAreTheLedgers) {
+  MemoryFiles files;
+  RunFacts facts;
+  facts.ledger.set_productive(15);
+  facts.ledger.set_recovering(5);
+  EXPECT_THAT(SummaryTable(facts, **History::Load(files, "none")),
+              HasSubstr("time of the ranks:\n" + LedgerTable(facts.ledger)));
+  EXPECT_THAT(LedgerTable(facts.ledger), HasSubstr("recovering   5.0s   25.0 %\n"));
 }
 
 TEST(SummaryTable, TheFinalLossIsTheMeanOfTheLastHundredthOfStepsThatHaveOne) {
@@ -65,9 +75,8 @@ TEST(SummaryTable, ARunWithoutStepsHasNoLosses) {
   RunFacts facts;
   facts.job = "gpt";
   facts.state = "Failed";
-  facts.message = "InvalidSpec: no data";
   const std::string table = SummaryTable(facts, **History::Load(files, "none"));
-  EXPECT_THAT(table, HasSubstr("gpt: Failed, InvalidSpec: no data"));
+  EXPECT_THAT(table, HasSubstr("gpt: Failed\n"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("loss")));
 }
 

@@ -76,8 +76,7 @@ absl::StatusOr<std::string> Get(const std::vector<std::string>& arguments) {
 // The job that a command names, with all that the cluster says about it.
 struct Subject {
   TrainingJob job;
-  std::vector<Json> pods;
-  std::vector<Json> events;
+  JobSurroundings around;
 };
 
 absl::StatusOr<Subject> ReadSubject(const Flags& flags) {
@@ -86,8 +85,8 @@ absl::StatusOr<Subject> ReadSubject(const Flags& flags) {
   Subject subject;
   MUSTER_ASSIGN_OR_RETURN(const Json json, cluster.api->Get(kube::kTrainingJobs, key));
   MUSTER_ASSIGN_OR_RETURN(subject.job, control::ParseTrainingJob(json));
-  MUSTER_ASSIGN_OR_RETURN(subject.pods, PodsOf(*cluster.api, key));
-  MUSTER_ASSIGN_OR_RETURN(subject.events, EventsIn(*cluster.api, key.name_space));
+  MUSTER_ASSIGN_OR_RETURN(subject.around.pods, PodsOf(*cluster.api, key));
+  MUSTER_ASSIGN_OR_RETURN(subject.around.events, EventsIn(*cluster.api, key.name_space));
   return subject;
 }
 
@@ -101,12 +100,13 @@ absl::StatusOr<std::string> Describe(const std::vector<std::string>& arguments) 
   MUSTER_ASSIGN_OR_RETURN(const Flags flags, ParseFlags(arguments, DescribeFlags()));
   MUSTER_ASSIGN_OR_RETURN(const bool json, WantsJson(flags));
   MUSTER_ASSIGN_OR_RETURN(const Subject subject, ReadSubject(flags));
-  if (!json) return DescribeJob(subject.job, subject.pods, subject.events, Now());
+  if (!json) return DescribeJob(subject.job, subject.around, Now());
   Json job = control::ToJson(subject.job);
   control::RedactEnvironment(job);
   return DumpJson({{"job", job},
-                   {"pods", Names(subject.pods)},
-                   {"events", EventsAbout(subject.events, subject.job.name, Names(subject.pods))}},
+                   {"pods", Names(subject.around.pods)},
+                   {"events", EventsAbout(subject.around.events, subject.job.name,
+                                          Names(subject.around.pods))}},
                   2) +
          "\n";
 }
@@ -115,12 +115,12 @@ absl::StatusOr<std::string> Events(const std::vector<std::string>& arguments) {
   MUSTER_ASSIGN_OR_RETURN(const Flags flags, ParseFlags(arguments, EventsFlags()));
   MUSTER_ASSIGN_OR_RETURN(const bool json, WantsJson(flags));
   MUSTER_ASSIGN_OR_RETURN(const Subject subject, ReadSubject(flags));
-  const std::vector<std::string> pods = Names(subject.pods);
+  const std::vector<std::string> pods = Names(subject.around.pods);
   if (json) {
-    const Json items = EventsAbout(subject.events, subject.job.name, pods);
+    const Json items = EventsAbout(subject.around.events, subject.job.name, pods);
     return DumpJson({{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}, 2) + "\n";
   }
-  std::string table = EventTable(subject.events, subject.job.name, pods, Now());
+  std::string table = EventTable(subject.around.events, subject.job.name, pods, Now());
   if (table.empty()) std::fprintf(stderr, "no events about job %s\n", subject.job.name.c_str());
   return table;
 }
@@ -129,7 +129,7 @@ absl::StatusOr<std::string> Checkpoints(const std::vector<std::string>& argument
   MUSTER_ASSIGN_OR_RETURN(const Flags flags, ParseFlags(arguments, CheckpointsFlags()));
   MUSTER_ASSIGN_OR_RETURN(const bool json, WantsJson(flags));
   MUSTER_ASSIGN_OR_RETURN(const Subject subject, ReadSubject(flags));
-  if (!json) return DescribeCheckpoints(subject.job, subject.events, Now());
+  if (!json) return DescribeCheckpoints(subject.job, subject.around.events, Now());
   const Json job = control::ToJson(subject.job);
   const Json* saved = kube::Find(job, {"status", "checkpoint"});
   return DumpJson(saved == nullptr ? Json::object() : *saved, 2) + "\n";

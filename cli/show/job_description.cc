@@ -6,13 +6,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/byte_text.h"
 #include "base/json_fields.h"
 #include "cli/show/event_table.h"
 #include "cli/show/job_table.h"
 #include "cli/show/progress_line.h"
 #include "cli/show/text_table.h"
+#include "operator/core/failure_text.h"
 #include "operator/core/ledger_book.h"
 #include "operator/core/size_reason.h"
+#include "operator/core/spec_values.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::cli {
@@ -28,15 +31,27 @@ void Add(std::string& out, absl::string_view name, const std::string& value) {
   if (!value.empty()) absl::StrAppendFormat(&out, "%-13s%s\n", name, Printable(value));
 }
 
-void AddProgress(const TrainingJob& job, std::string& out) {
+void AddProgress(const TrainingJob& job, const std::optional<v1alpha1::StepReport>& last_step,
+                 std::string& out) {
   const auto& progress = job.status.progress();
   Add(out, "Step:", StepsOf(job));
   if (progress.has_loss()) Add(out, "Loss:", absl::StrFormat("%.4f", progress.loss()));
   if (progress.has_validation_loss()) {
     Add(out, "Validation:", absl::StrFormat("%.4f", progress.validation_loss()));
   }
+  // A command may leave both out of its reports.
+  if (last_step && last_step->gradient_norm() > 0) {
+    Add(out, "Gradient:", absl::StrFormat("norm %.4g", last_step->gradient_norm()));
+  }
+  if (last_step && last_step->learning_rate() > 0) {
+    Add(out, "Rate:", absl::StrFormat("%.4g (learning rate)", last_step->learning_rate()));
+  }
+  if (progress.skipped_steps() > 0) {
+    Add(out, "Skipped:", absl::StrCat(progress.skipped_steps(), " steps that were not finite"));
+  }
   if (progress.tokens_per_second() > 0) Add(out, "Tokens/s:", Short(progress.tokens_per_second()));
-  Add(out, "ETA:", progress.eta());
+  // The time left was computed when the job last trained.
+  if (job.status.state() == "Training") Add(out, "ETA:", progress.eta());
 }
 
 void AddCheckpoint(const TrainingJob& job, absl::Time now, std::string& out) {
@@ -45,7 +60,17 @@ void AddCheckpoint(const TrainingJob& job, absl::Time now, std::string& out) {
   const std::string age = Age(TimeOf(saved.time()), now);
   Add(out, "Checkpoint:",
       absl::StrCat("step ", saved.step(), ", ", saved.uri(),
-                   age.empty() ? "" : absl::StrCat(", ", age, " old")));
+                   age.empty() ? "" : absl::StrCat(", ", age, " old"),
+                   saved.has_interval() ? absl::StrCat(", about every ", saved.interval()) : ""));
+}
+
+void AddResume(const TrainingJob& job, std::string& out) {
+  const v1alpha1::ResumeStatus& resume = job.status.resume();
+  if (!job.status.has_resume() || resume.source() == "Initial") return;
+  Add(out, "Went on:",
+      absl::StrCat("from ", resume.source(), ", step ", resume.step(), ", in round ",
+                   resume.round(), "; ", ByteText(resume.bytes()), " moved in ",
+                   ShortDuration(resume.seconds())));
 }
 
 void AddFailures(const TrainingJob& job, std::string& out) {
@@ -56,7 +81,11 @@ void AddFailures(const TrainingJob& job, std::string& out) {
       absl::StrCat(failures.count(), ", and ", failures.ignored(),
                    " not counted; the latest: worker ", latest.worker(), ", ", latest.class_(),
                    ", rule ", latest.rule(), ": ", latest.action()));
-  if (failures.has_evidence()) Add(out, "", absl::StrCat("the first: ", failures.evidence()));
+  // The condition of a job that failed at once says it already.
+  const bool said = job.status.state() == "Failed" && failures.count() == 1;
+  if (said || !failures.has_first()) return;
+  Add(out, "",
+      absl::StrCat("the first: ", control::DescribeFailure(failures.first(), failures.evidence())));
 }
 
 void AddSection(std::string& out, absl::string_view title, const std::string& text) {
@@ -103,19 +132,6 @@ void AddCost(const TrainingJob& job, std::string& out) {
   }
 }
 
-std::string Ledger(const TrainingJob& job) {
-  const v1alpha1::LedgerStatus& ledger = job.status.ledger();
-  const double total = control::TotalSeconds(ledger);
-  std::vector<Row> rows = {{"USE", "TIME", "SHARE"}};
-  for (const control::TimeUse use : control::AllTimeUses()) {
-    const double seconds = control::SecondsOf(ledger, use);
-    if (!(seconds > 0)) continue;
-    rows.push_back({std::string(control::Name(use)), ShortDuration(seconds),
-                    absl::StrFormat("%.1f %%", 100 * seconds / total)});
-  }
-  return rows.size() == 1 ? "" : TextTable(rows);
-}
-
 std::string Conditions(const TrainingJob& job, absl::Time now) {
   std::vector<Row> rows = {{"TYPE", "STATUS", "REASON", "AGE", "MESSAGE"}};
   for (const auto& condition : job.status.conditions()) {
@@ -147,30 +163,50 @@ std::vector<std::string> Names(const std::vector<Json>& pods) {
 
 }  // namespace
 
-std::string DescribeJob(const TrainingJob& job, const std::vector<Json>& pods,
-                        const std::vector<Json>& events, absl::Time now) {
+std::string LedgerTable(const v1alpha1::LedgerStatus& ledger) {
+  const double total = control::TotalSeconds(ledger);
+  std::vector<Row> rows = {{"USE", "TIME", "SHARE"}};
+  for (const control::TimeUse use : control::AllTimeUses()) {
+    const double seconds = control::SecondsOf(ledger, use);
+    if (!(seconds > 0)) continue;
+    rows.push_back({std::string(control::Name(use)), ShortDuration(seconds),
+                    absl::StrFormat("%.1f %%", 100 * seconds / total)});
+  }
+  return rows.size() == 1 ? "" : TextTable(rows);
+}
+
+std::string DescribeState(const TrainingJob& job, bool has_operator) {
+  const std::string& state = job.status.state();
+  if (state.empty()) return "not seen by an operator";
+  const bool settled = state == "Succeeded" || state == "Failed" || state == "Suspended";
+  return has_operator || settled ? state : absl::StrCat(state, " (no operator)");
+}
+
+std::string DescribeJob(const TrainingJob& job, const JobSurroundings& around, absl::Time now) {
   std::string out;
   Add(out, "Name:", job.name);
   Add(out, "Namespace:", job.ns);
   Add(out, "Age:", Age(job.creation_time.value_or(absl::InfinitePast()), now));
-  Add(out, "State:", job.status.state().empty() ? "not seen by an operator" : job.status.state());
+  Add(out, "State:", DescribeState(job, around.has_operator));
   const auto& workers = job.status.workers();
+  const int count = control::WorkerCount(job.spec);
   Add(out, "Workers:",
-      absl::StrCat(workers.ready(), " ready of ", workers.desired(), "; wanted ",
-                   job.spec.workers().count()));
+      absl::StrCat(workers.ready(), " ready of ", workers.desired(),
+                   count != workers.desired() ? absl::StrCat("; wanted ", count) : ""));
   if (const std::string spares = control::DescribeSpares(job.spec, job.status); !spares.empty()) {
     Add(out, "Spares:", spares);
   }
   Add(out, "Round:", absl::StrCat(job.status.round(), " (term ", job.status.term(), ")"));
-  AddProgress(job, out);
+  AddProgress(job, around.last_step, out);
   AddCheckpoint(job, now, out);
+  AddResume(job, out);
   AddFailures(job, out);
   AddGoodput(job, out);
   AddCost(job, out);
-  AddSection(out, "Time of the ranks", Ledger(job));
+  AddSection(out, "Time of the ranks", LedgerTable(job.status.ledger()));
   AddSection(out, "Conditions", Conditions(job, now));
-  AddSection(out, "Pods", Pods(pods, now));
-  AddSection(out, "Events", EventTable(events, job.name, Names(pods), now));
+  AddSection(out, "Pods", Pods(around.pods, now));
+  AddSection(out, "Events", EventTable(around.events, job.name, Names(around.pods), now));
   return out;
 }
 

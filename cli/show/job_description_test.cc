@@ -50,13 +50,20 @@ Json Event(const std::string& reason) {
           {"lastTimestamp", "2026-01-01T00:00:50Z"}};
 }
 
+JobSurroundings Around(std::vector<Json> pods, std::vector<Json> events) {
+  JobSurroundings around;
+  around.pods = std::move(pods);
+  around.events = std::move(events);
+  return around;
+}
+
 TEST(DescribeJobTest, ShowsEverythingThatIsKnown) {
-  EXPECT_EQ(DescribeJob(Job(), {Pod()}, {Event("RoundActive")}, kNow),
+  EXPECT_EQ(DescribeJob(Job(), Around({Pod()}, {Event("RoundActive")}), kNow),
             R"(Name:        gpt
 Namespace:   team
 Age:         60s
 State:       Training
-Workers:     2 ready of 2; wanted 2
+Workers:     2 ready of 2
 Round:       3 (term 1)
 Step:        40/100
 Loss:        2.5000
@@ -95,18 +102,55 @@ TEST(DescribeJobTest, TheCostIsShownWhereAPriceIsKnown) {
   job.status.mutable_cost()->set_worker_seconds(100);
   job.status.mutable_cost()->set_priced_seconds(40);
   job.status.mutable_cost()->set_spent(3);
-  const std::string text = DescribeJob(job, {}, {}, kNow);
+  const std::string text = DescribeJob(job, JobSurroundings(), kNow);
   EXPECT_THAT(text, HasSubstr("Cost:        3.00: 0.00 (0.0 %) lost by failures; the price of 60.0 "
                               "% of the time is not known\n"));
   EXPECT_THAT(text, Not(HasSubstr("Energy:")));
   job.status.clear_cost();
-  EXPECT_THAT(DescribeJob(job, {}, {}, kNow), Not(HasSubstr("Cost:")));
+  EXPECT_THAT(DescribeJob(job, JobSurroundings(), kNow), Not(HasSubstr("Cost:")));
+}
+
+TEST(DescribeJobTest, ALocalJobShowsItsNewestStep) {
+  JobSurroundings around;
+  around.last_step.emplace();
+  around.last_step->set_gradient_norm(1.25);
+  around.last_step->set_learning_rate(3e-4);
+  EXPECT_THAT(DescribeJob(Job(), around, kNow),
+              HasSubstr("Gradient:    norm 1.25\nRate:        0.0003 (learning rate)\n"));
+}
+
+TEST(DescribeJobTest, AFailureIsToldOnce) {
+  control::TrainingJob job = Job();
+  auto& failures = *job.status.mutable_failures();
+  failures.set_evidence("worker 0 ended with exit code 2\nn_special is not known\n");
+  failures.mutable_first()->set_worker(0);
+  failures.mutable_first()->set_exit_code(2);
+  const std::string once =
+      "the first: worker 0 ended with exit code 2; it said: n_special is not known\n";
+  EXPECT_THAT(DescribeJob(job, JobSurroundings(), kNow), HasSubstr(once));
+  job.status.set_state("Failed");
+  EXPECT_THAT(DescribeJob(job, JobSurroundings(), kNow), Not(HasSubstr("n_special")))
+      << "its condition says it";
+}
+
+TEST(DescribeJobTest, AJobWithoutItsOperatorSaysSoUntilItIsSettled) {
+  EXPECT_EQ(DescribeState(Job(), true), "Training");
+  EXPECT_EQ(DescribeState(Job(), false), "Training (no operator)");
+  control::TrainingJob job = Job();
+  job.status.set_state("Suspended");
+  EXPECT_EQ(DescribeState(job, false), "Suspended");
+}
+
+TEST(DescribeJobTest, ATimeLeftIsShownOnlyWhileTheJobTrains) {
+  control::TrainingJob job = Job();
+  job.status.set_state("Recovering");
+  EXPECT_THAT(DescribeJob(job, JobSurroundings(), kNow), Not(HasSubstr("ETA:")));
 }
 
 TEST(DescribeJobTest, AJobThatNobodyHasSeenSaysSo) {
   control::TrainingJob job;
   job.name = "gpt";
-  const std::string text = DescribeJob(job, {}, {}, kNow);
+  const std::string text = DescribeJob(job, JobSurroundings(), kNow);
   EXPECT_THAT(text, HasSubstr("State:       not seen by an operator\n"));
   EXPECT_THAT(text, Not(HasSubstr("Conditions")));
 }

@@ -32,6 +32,10 @@ double SpeedNow(const TrainingJob& job) {
   return job.status.state() == "Training" ? job.status.progress().tokens_per_second() : 0;
 }
 
+std::string TimeLeft(const TrainingJob& job) {
+  return job.status.state() == "Training" ? job.status.progress().eta() : "";
+}
+
 bool IsOver(const TrainingJob& job) {
   const std::string& state = job.status.state();
   return state == "Succeeded" || state == "Failed" || state == "Suspended";
@@ -71,12 +75,11 @@ std::string JobTable(const std::vector<TrainingJob>& jobs, bool with_namespace, 
                                                  "TOKENS/S", "ETA", "CHECKPOINT", "AGE"})};
   for (const TrainingJob& job : jobs) {
     const auto& saved = job.status.checkpoint();
-    rows.push_back(WithNamespace(
-        job, with_namespace,
-        {job.name, job.status.state(), Workers(job), StepsOf(job), Loss(job),
-         TokensPerSecond(SpeedNow(job)), IsOver(job) ? "" : job.status.progress().eta(),
-         saved.has_step() ? absl::StrCat("step ", saved.step()) : "",
-         Age(job.creation_time.value_or(absl::InfinitePast()), now)}));
+    rows.push_back(WithNamespace(job, with_namespace,
+                                 {job.name, job.status.state(), Workers(job), StepsOf(job),
+                                  Loss(job), TokensPerSecond(SpeedNow(job)), TimeLeft(job),
+                                  saved.has_step() ? absl::StrCat("step ", saved.step()) : "",
+                                  Age(job.creation_time.value_or(absl::InfinitePast()), now)}));
   }
   return TextTable(rows);
 }
@@ -95,10 +98,9 @@ std::string TopTable(const std::vector<TrainingJob>& jobs, bool with_namespace) 
   for (const TrainingJob& job : shown) {
     ready += job.status.workers().ready();
     tokens += SpeedNow(job);
-    rows.push_back(
-        WithNamespace(job, with_namespace,
-                      {job.name, job.status.state(), Workers(job), StepsOf(job), Loss(job),
-                       TokensPerSecond(SpeedNow(job)), job.status.progress().eta()}));
+    rows.push_back(WithNamespace(job, with_namespace,
+                                 {job.name, job.status.state(), Workers(job), StepsOf(job),
+                                  Loss(job), TokensPerSecond(SpeedNow(job)), TimeLeft(job)}));
   }
   TrainingJob all;
   rows.push_back(WithNamespace(

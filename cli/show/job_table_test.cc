@@ -61,7 +61,7 @@ TEST(TopTableTest, TheFastestJobIsFirstAndTheLastRowSums) {
             "NAME     STATE      WORKERS   STEP     LOSS     TOKENS/S   ETA\n"
             "fast     Training   3/4       12/300   2.5000   2k         1m40s\n"
             "slow     Training   3/4       12/300   2.5000   1k         1m40s\n"
-            "waits    Queued     3/4       12/300   2.5000   -          1m40s\n"
+            "waits    Queued     3/4       12/300   2.5000   -          -\n"
             "3 jobs   -          9         -        -        3k         -\n");
 }
 

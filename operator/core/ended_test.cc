@@ -114,6 +114,15 @@ TEST(EndedTest, TheRoundOfTheWorkersThatStillRunIsAdopted) {
   }
 }
 
+TEST(EndedTest, WorkersThatEndedAreNotMoreThanTheCount) {
+  CommandWorld world(3);
+  world.MakeActive();
+  world.EndCommand(0);
+  world.EndCommand(2);
+  EXPECT_EQ(FindCondition(world.Decide().status, ConditionType::kDegraded)->message(),
+            "1 of 1 workers are training");
+}
+
 TEST(EndedTest, TheNextRoundGoesWithoutWorkersThatEnded) {
   CommandWorld world(3, 3);
   world.MakeActive();

@@ -73,8 +73,9 @@ Failure FailureOfWorker(const Draft& draft, const AgentView& agent,
   failure.facts.ends = {{kWorkerContainer, finished.exit_code, 0, "Exited"}};
   failure.facts.log = finished.message;
   NoteEnd(failure.facts.ends.front(), failure);
-  failure.sentence = absl::StrCat("worker ", agent.index, " ended with exit code ",
-                                  finished.exit_code, ": ", finished.message);
+  // The message is the log, and stands once where both are shown.
+  failure.sentence =
+      absl::StrCat("worker ", agent.index, " ended with exit code ", finished.exit_code);
   return failure;
 }
 

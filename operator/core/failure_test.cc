@@ -318,6 +318,20 @@ FinishedReport Finished(const TestWorld& world, int code) {
   return report;
 }
 
+// The message stood in the sentence and, as the end of the log, behind it.
+TEST(FailureTest, WhatAWorkerSaidAtItsEndIsToldOnce) {
+  TestWorld world(2);
+  world.MakeActive();
+  world.view.agents[1].finished = Finished(world, kExitBadInput);
+  world.view.agents[1].finished->message = "n_special is not known here";
+  const Plan plan = world.Decide();
+  EXPECT_EQ(FindCondition(plan.status, ConditionType::kFailed)->message(),
+            "worker 1 ended with exit code 2; trying again cannot help; it said: n_special is not "
+            "known here");
+  EXPECT_EQ(plan.status.failures().evidence(),
+            "worker 1 ended with exit code 2\nn_special is not known here");
+}
+
 TEST(FailureTest, ATrainerThatSkippedTooManyStepsFailsTheJobWithTheStepAndItsNumbers) {
   TestWorld world(2);
   world.MakeActive();

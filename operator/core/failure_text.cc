@@ -19,9 +19,17 @@ std::string LastLine(absl::string_view log) {
   return std::string(line.substr(0, kMaxLastLine));
 }
 
+std::string HowItEnded(int exit_code, absl::string_view reason) {
+  // The signal of the agent is not the cause.
+  if (reason == "DeadlineExceeded") return "did not answer in time and was killed by its agent";
+  if (reason == "LinkLost") return "lost its link to the agent and was killed by it";
+  return absl::StrCat("ended with exit code ", exit_code,
+                      reason.empty() ? "" : absl::StrCat(" (", reason, ")"));
+}
+
 std::string DescribeRankExit(int worker, const ExitReport& exit) {
-  return absl::StrCat("rank ", exit.rank, " of worker ", worker, " ended with exit code ",
-                      exit.exit_code, " (", exit.reason, ")");
+  return absl::StrCat("rank ", exit.rank, " of worker ", worker, " ",
+                      HowItEnded(exit.exit_code, exit.reason));
 }
 
 std::string DescribeFailure(const v1alpha1::FailureRecord& record, absl::string_view log) {
@@ -33,9 +41,12 @@ std::string DescribeFailure(const v1alpha1::FailureRecord& record, absl::string_
   } else {
     text = absl::StrCat("worker ", record.worker());
   }
-  if (record.has_exit_code()) absl::StrAppend(&text, " ended with exit code ", record.exit_code());
-  if (!record.has_exit_code()) absl::StrAppend(&text, " failed");
-  if (record.has_reason()) absl::StrAppend(&text, " (", record.reason(), ")");
+  if (record.has_exit_code()) {
+    absl::StrAppend(&text, " ", HowItEnded(record.exit_code(), record.reason()));
+  } else {
+    absl::StrAppend(&text, " failed");
+    if (record.has_reason()) absl::StrAppend(&text, " (", record.reason(), ")");
+  }
   if (record.class_() == Name(FailureClass::kProbeFailed)) {
     absl::StrAppend(&text, ", as if its livenessProbe or startupProbe had failed");
   }

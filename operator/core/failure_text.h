@@ -14,6 +14,10 @@ namespace muster::control {
 // none.
 std::string LastLine(absl::string_view log);
 
+// Returns how a rank, worker or pod ended, to stand behind its name: "ended with exit code 7
+// (Exited)", or the agent's reason to kill it. Empty reasons are left out.
+std::string HowItEnded(int exit_code, absl::string_view reason);
+
 // Returns e.g. "rank 1 of worker 1 ended with exit code 7 (Exited)".
 std::string DescribeRankExit(int worker, const ExitReport& exit);
 

@@ -133,10 +133,20 @@ void ShowRunning(Draft& draft) {
   }
 }
 
+// Returns how many members of the round still run: a command's workers end one by one.
+int LivingMembers(const Draft& draft) {
+  int living = 0;
+  for (const v1alpha1::Member& member : draft.plan.memory.members) {
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    living += worker == nullptr || !worker->ended;
+  }
+  return living;
+}
+
 void ShowDegraded(Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return;
-  const int members = static_cast<int>(memory.members.size());
+  const int members = LivingMembers(draft);
   const int count = WorkerCount(draft.spec()) - EndedWorkers(draft);
   const std::string sentence = members > count
                                    ? absl::StrCat(members, " workers are training, ",

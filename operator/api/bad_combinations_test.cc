@@ -117,6 +117,11 @@ const ManifestCase kContradictions[] = {
     {"ShardWithoutZero", "{name: adamw}", "{name: adamw}\n    parallelism: {shard: 2}",
      "job.yaml:11: spec.trainer.parallelism.shard: says how many ranks divide the state, which "
      "zero: 0 does not divide: set zero to 1, 2 or 3\n"},
+    {"MinShardAboveShard", "{name: adamw}",
+     "{name: adamw}\n    parallelism: {zero: 1, shard: 2, minShard: 3}",
+     "job.yaml:11: spec.trainer.parallelism.minShard: says how far shard may fall: set shard, and "
+     "a "
+     "minShard up to it\n"},
     {"OffloadedWeightsWithoutZero3", "{name: adamw}",
      "{name: adamw}\n    parallelism: {zero: 2, offload: {weights: Disk, directory: scratch}}",
      "job.yaml:11: spec.trainer.parallelism.offload.weights: weights can be kept on disk between "

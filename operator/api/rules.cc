@@ -104,6 +104,11 @@ Broken ShardOfZero(const v1alpha1::ParallelismSpec& parallelism) {
   return Unless(!parallelism.has_shard() || parallelism.shard() == 1 || parallelism.zero() > 0);
 }
 
+Broken MinShardUpToShard(const v1alpha1::ParallelismSpec& parallelism) {
+  return Unless(!parallelism.has_min_shard() ||
+                (parallelism.has_shard() && parallelism.min_shard() <= parallelism.shard()));
+}
+
 Broken OffloadOfDividedWeights(const v1alpha1::ParallelismSpec& parallelism) {
   return Unless(parallelism.offload().weights() != "Disk" || parallelism.zero() == 3);
 }
@@ -296,6 +301,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
       {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
       {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
+      {"min-shard-up-to-shard", Typed<v1alpha1::ParallelismSpec, MinShardUpToShard>},
       {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},
       {"offload-has-directory", Typed<v1alpha1::OffloadSpec, OffloadHasDirectory>},
       {"script-without-gpus", Typed<TrainingJobSpec, ScriptWithoutGpus>},

@@ -92,11 +92,13 @@ struct WorkerRates {
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
-// A pod owned by the job (by owner reference), of any incarnation.
+// A worker's pod, of any incarnation.
 struct PodView {
   std::string name;
   std::string uid;
   std::string resource_version;
+  // The UID of the job that the pod names as its controller, if its labels and its name are those
+  // of a worker of that job; else empty. Whose it really is takes its namespace as well.
   std::string owner_uid;
   int index = 0;        // label muster.dev/index
   int incarnation = 0;  // label muster.dev/incarnation

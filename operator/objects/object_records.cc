@@ -155,14 +155,25 @@ std::string ReadAvoidedNode(const Json& json) {
   return one && values->front().is_string() ? values->front().get<std::string>() : "";
 }
 
+// Returns the UID of the job that the pod is a worker of, as far as the pod itself can say: its
+// controller is the job that its label names, and its name is the one that the operator gives to
+// that worker and incarnation. Anybody may write a UID into ownerReferences, in any namespace.
+std::string ReadJobUid(const Json& json, const PodView& view) {
+  const std::optional<kube::OwnerReference> owner = kube::ControllerOf(json);
+  if (!owner || owner->kind != kube::kTrainingJobs.kind) return "";
+  if (owner->api_version != kube::kTrainingJobs.ApiVersion()) return "";
+  if (owner->name != kube::LabelOf(json, kJobLabel)) return "";
+  return view.name == PodName(owner->name, view.index, view.incarnation) ? owner->uid : "";
+}
+
 PodView ParsePodView(const Json& json) {
   PodView view;
   view.name = kube::NameOf(json);
   view.uid = kube::UidOf(json);
   view.resource_version = kube::ResourceVersionOf(json);
-  if (const auto owner = kube::ControllerOf(json)) view.owner_uid = owner->uid;
   view.index = ToInt(kube::LabelOf(json, kIndexLabel));
   view.incarnation = ToInt(kube::LabelOf(json, kIncarnationLabel));
+  view.owner_uid = ReadJobUid(json, view);
   view.phase = ParsePhase(StringAt(json, {"status", "phase"}));
   view.node = StringAt(json, {"spec", "nodeName"});
   view.deleting = kube::IsTerminating(json);
@@ -243,6 +254,11 @@ absl::StatusOr<PodRecord> ParsePodRecord(const Json& json) {
   }
   pod.view = std::make_shared<const PodView>(ParsePodView(json));
   return pod;
+}
+
+bool IsWorkerOf(const PodRecord& pod, const kube::ObjectKey& job, const std::string& uid) {
+  return !uid.empty() && pod.view->owner_uid == uid && pod.key.name_space == job.name_space &&
+         pod.job == job.name;
 }
 
 absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {

@@ -39,6 +39,11 @@ struct PodRecord {
   static const std::shared_ptr<const PodView>& NoView();
 };
 
+// Returns true if the pod is a worker of the job `job` with this UID: it is in the job's namespace,
+// and its controller, labels and name are those that the operator gives to a worker. A UID alone
+// proves nothing, because whoever may create pods in some namespace can write it into them.
+bool IsWorkerOf(const PodRecord& pod, const kube::ObjectKey& job, const std::string& uid);
+
 struct NodeRecord {
   std::string name;
   // The node as placement sees it; never null.

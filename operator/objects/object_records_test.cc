@@ -38,6 +38,38 @@ TEST(ObjectRecordsTest, AnUnreadableAmountCountsAsNothing) {
   }
 }
 
+// Whoever may create pods in some namespace can write any UID into ownerReferences.
+TEST(ObjectRecordsTest, AUidInOwnerReferencesAloneMakesNoWorker) {
+  const Json worker = Parse(R"({
+    "metadata": {"namespace": "d", "name": "gpt-0-2", "uid": "u",
+      "labels": {"muster.dev/job": "gpt", "muster.dev/index": "0", "muster.dev/incarnation": "2"},
+      "ownerReferences": [{"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+                           "name": "gpt", "uid": "j", "controller": true}]}})");
+  const auto read = [](const Json& json) { return ParsePodRecord(json).value(); };
+  const auto with_owner = [&](const char* field, const Json& value) {
+    Json changed = worker;
+    changed["metadata"]["ownerReferences"][0][field] = value;
+    return changed;
+  };
+  EXPECT_TRUE(IsWorkerOf(read(worker), {"d", "gpt"}, "j"));
+  EXPECT_FALSE(IsWorkerOf(read(worker), {"e", "gpt"}, "j")) << "it is in another namespace";
+  EXPECT_FALSE(IsWorkerOf(read(worker), {"d", "bert"}, "j"));
+  EXPECT_FALSE(IsWorkerOf(read(worker), {"d", "gpt"}, "k"));
+  for (const Json& forged :
+       {with_owner("controller", false), with_owner("kind", "Job"), with_owner("name", "bert"),
+        with_owner("apiVersion", "other.dev/v1alpha1")}) {
+    EXPECT_EQ(read(forged).view->owner_uid, "") << forged;
+  }
+  for (const char* label : {"muster.dev/job", "muster.dev/index", "muster.dev/incarnation"}) {
+    Json forged = worker;
+    forged["metadata"]["labels"][label] = "7";
+    EXPECT_EQ(read(forged).view->owner_uid, "") << label;
+  }
+  Json misnamed = worker;
+  misnamed["metadata"]["name"] = "gpt-0-1";
+  EXPECT_EQ(read(misnamed).view->owner_uid, "");
+}
+
 TEST(ObjectRecordsTest, ReadsAPod) {
   const auto pod = ParsePodRecord(Parse(R"({
     "metadata": {"namespace": "d", "name": "gpt-0-2", "uid": "u", "resourceVersion": "7",

@@ -175,6 +175,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   view.pods.reserve(pods.size());
   const NodeSources sources{deps_.nodes, deps_.power, deps_.prices};
   for (const PodCache::Object& pod : pods) {
+    if (!IsWorkerOf(*pod, {job.ns, job.name}, job.uid)) continue;
     view.pods.push_back(*pod->view);
     NoteNode(sources, *pod, view.pods.back());
     if (!pod->view->deleting) still_there.insert(pod->view->uid);

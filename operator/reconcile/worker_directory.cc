@@ -30,7 +30,9 @@ absl::StatusOr<PeerIdentity> FindWorkerOfPod(const kube::Cache<TrainingJob>& job
   const std::shared_ptr<const TrainingJob> job = jobs.Get({pod.ns, record->job});
   if (job == nullptr) return not_yet("the job");
   const PodView& view = *record->view;
-  if (view.owner_uid != job->uid) return no_worker("its owner is not the job that its label names");
+  if (!IsWorkerOf(*record, {job->ns, job->name}, job->uid)) {
+    return no_worker("its controller is not the job that its label names");
+  }
   if (PodName(job->name, view.index, view.incarnation) != pod.name) {
     return no_worker("its name is not that of a worker");
   }

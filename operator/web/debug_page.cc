@@ -36,7 +36,12 @@ Json InFull(const WebDeps& deps, const JobDebug& debug) {
   json["agents"] = std::move(agents);
   json["members"] = debug.members;
   Json pods = Json::array();
-  for (const PodCache::Object& pod : deps.pods.ListByOwner(debug.uid)) pods.push_back(ToJson(*pod));
+  for (const PodCache::Object& pod : deps.pods.ListByOwner(debug.uid)) {
+    if (debug.key == kube::ToString({pod->key.name_space, pod->job}) &&
+        pod->view->owner_uid == debug.uid) {
+      pods.push_back(ToJson(*pod));
+    }
+  }
   json["pods"] = std::move(pods);
   return json;
 }

@@ -53,7 +53,9 @@ absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
   page["agents"] = Agents(deps, job->uid);
   page["progress"] = ToJson(deps.progress.Snapshot(job->uid));
   Json pods = Json::array();
-  for (const PodCache::Object& pod : deps.pods.ListByOwner(job->uid)) pods.push_back(ToJson(*pod));
+  for (const PodCache::Object& pod : deps.pods.ListByOwner(job->uid)) {
+    if (IsWorkerOf(*pod, key, job->uid)) pods.push_back(ToJson(*pod));
+  }
   page["pods"] = std::move(pods);
   for (const JobDebug& debug : deps.controller.Debug()) {
     if (debug.key == kube::ToString(key)) page["round"] = ToJson(debug);

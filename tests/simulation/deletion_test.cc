@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/conditions.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 
@@ -58,6 +59,39 @@ TEST(DeletionTest, LeavesNothingAtAnyPhaseWhateverDies) {
     int nth = 1;
     while (DeleteWithCrash(phase, nth) && !testing::Test::HasFailure()) ASSERT_LT(++nth, 20);
   }
+}
+
+// The worst that somebody can do who may create pods in another namespace: a copy of a worker.
+TEST(ForeignPodTest, APodOfAnotherNamespaceWithTheJobsUidTakesNoPlaceAndHoldsUpNoSuspension) {
+  ReplicaWorld world({.seed = 7, .election = false});
+  world.AddNode("node-1", 8);
+  const TrainingJob job = world.CreateJob("gpt");
+  const auto plant = [&](const std::string& phase) {
+    for (Json pod : world.Pods()) {
+      if (kube::NamespaceOf(pod) != "default") continue;
+      Json copy = kube::NewObject(kube::kPods, {"attacker", kube::NameOf(pod)});
+      copy["metadata"]["labels"] = pod["metadata"]["labels"];
+      copy["metadata"]["ownerReferences"] = pod["metadata"]["ownerReferences"];
+      copy["spec"] = pod["spec"];
+      auto made = world.memory->Create(kube::kPods, copy);
+      ASSERT_TRUE(made.ok()) << made.status();
+      (*made)["status"] = {{"phase", phase}};
+      ASSERT_TRUE(world.memory->UpdateStatus(kube::kPods, *made).ok());
+    }
+  };
+  ASSERT_TRUE(world.RunUntil([&] { return world.Pods().size() == 2; }, absl::Minutes(1)));
+  plant("Failed");
+  ASSERT_TRUE(
+      world.RunUntil([&] { return world.fleet->Training(job.uid) == 2; }, absl::Minutes(2)));
+  EXPECT_EQ(world.Job("gpt").status.failures().count(), 0);
+  EXPECT_EQ(world.Job("gpt").status.round(), 1);
+
+  Json edited = world.memory->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
+  edited["spec"]["suspend"] = true;
+  ASSERT_TRUE(world.memory->Update(kube::kTrainingJobs, edited).ok());
+  EXPECT_TRUE(
+      world.RunUntil([&] { return IsTrue(world.Job("gpt").status, ConditionType::kSuspended); },
+                     absl::Minutes(5)));
 }
 
 class NamesakeTest : public testing::Test {

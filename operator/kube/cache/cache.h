@@ -47,7 +47,7 @@ class Cache final : public ReflectorSink {
     // Makes the object that the cache keeps, so that equal objects can be shared. If empty, each
     // object is kept on its own. Called on the reflector's thread.
     std::function<Object(T)> keep;
-    // ListByOwner finds objects by their owners of this kind; if empty, of any kind.
+    // ListByOwner finds objects by their controllers of this kind; if empty, of any kind.
     std::string indexed_owner_kind;
   };
 
@@ -77,6 +77,7 @@ class Cache final : public ReflectorSink {
     }
     return all;
   }
+  // Returns what names this controller, in every namespace: a caller checks that it is its own.
   std::vector<Object> ListByOwner(const std::string& owner_uid) const {
     MutexLock lock(mu_);
     return Pick(index_.ByOwner(owner_uid));

@@ -1,14 +1,16 @@
 #include "operator/kube/cache/cache_index.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace muster::kube {
 
 std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
                                   const std::string& owner_kind) {
   std::vector<IndexTerm> terms;
-  for (const OwnerReference& owner : OwnersOf(object)) {
-    if (owner_kind.empty() || owner.kind == owner_kind) terms.emplace_back("", owner.uid);
+  const std::optional<OwnerReference> owner = ControllerOf(object);
+  if (owner && (owner_kind.empty() || owner->kind == owner_kind)) {
+    terms.emplace_back("", owner->uid);
   }
   for (const std::string& label : labels) {
     std::string value = LabelOf(object, label);
@@ -29,7 +31,7 @@ void CacheIndex::Erase(const ObjectKey& key) {
   if (it == terms_.end()) return;
   for (const IndexTerm& term : it->second) {
     const auto keys = keys_.find(term);
-    if (keys == keys_.end()) continue;  // the same owner named twice
+    if (keys == keys_.end()) continue;  // the same label named twice
     keys->second.erase(key);
     if (keys->second.empty()) keys_.erase(keys);
   }

@@ -16,12 +16,13 @@
 
 namespace muster::kube {
 
-// A (label, value) pair, or ("", owner uid); no label has an empty name.
+// A (label, value) pair, or ("", uid of the controller); no label has an empty name.
 using IndexTerm = std::pair<std::string, std::string>;
 
-// Returns the terms that an object is indexed by: its owners of `owner_kind` (empty: of any kind)
-// and those of its labels that are in `labels`. Indexing every label and owner of 50,000 pods would
-// take more memory than the pods.
+// Returns the terms that an object is indexed by: its controller, if that is of `owner_kind`
+// (empty: of any kind), and those of its labels that are in `labels`. Indexing every label and
+// owner of 50,000 pods would take more memory than the pods. The UID is what the object says:
+// whoever may create objects in some namespace can write any into them.
 std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
                                   const std::string& owner_kind);
 

@@ -33,14 +33,14 @@ TEST_F(ReflectorTest, Indexes) {
   EXPECT_TRUE(cache_.ListByOwner(UidOf(owner)).empty());
 }
 
-TEST(CacheIndexTest, OwnersOfAnotherKindAreNotIndexed) {
+TEST(CacheIndexTest, OwnersThatAreNoControllersOrOfAnotherKindAreNotIndexed) {
   Json object = NewObject(kPods, {"ns", "a"});
   SetOwners(object, {{"apps/v1", "ReplicaSet", "r", "u-1", true},
                      {"muster.dev/v1alpha1", "TrainingJob", "j", "u-2"}});
   SetLabel(object, "job", "x");
-  EXPECT_EQ(IndexTerms(object, {"job"}, "TrainingJob"),
-            (std::vector<IndexTerm>{{"", "u-2"}, {"job", "x"}}));
-  EXPECT_EQ(IndexTerms(object, {}, ""), (std::vector<IndexTerm>{{"", "u-1"}, {"", "u-2"}}));
+  EXPECT_EQ(IndexTerms(object, {"job"}, "TrainingJob"), (std::vector<IndexTerm>{{"job", "x"}}));
+  EXPECT_EQ(IndexTerms(object, {}, "ReplicaSet"), (std::vector<IndexTerm>{{"", "u-1"}}));
+  EXPECT_EQ(IndexTerms(object, {}, ""), (std::vector<IndexTerm>{{"", "u-1"}}));
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ class BindTrackerTest : public testing::Test {
     Json pod = kube::NewObject(kube::kPods, Key(index));
     kube::SetLabel(pod, "muster.dev/job", "gpt");
     kube::SetLabel(pod, "muster.dev/index", absl::StrCat(index));
+    kube::SetLabel(pod, "muster.dev/incarnation", "1");
     kube::SetOwners(pod, {owner_});
     pod["spec"] = Json::parse(
         R"({"schedulerName": "muster", "containers": [{"name": "worker", "image": "x"}]})");

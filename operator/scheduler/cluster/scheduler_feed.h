@@ -16,8 +16,9 @@ namespace muster::control {
 
 using QueueCache = kube::Cache<TrainingQueue>;
 
-// Collects what the caches have shown since the last cycle, the newest version of each object.
-// Thread-safe.
+// Collects what the caches have shown since the last cycle, the newest version of each object. A
+// pod whose owner is not the job of its own namespace that its label names is passed on without an
+// owner, as a pod that only takes room. Thread-safe; Take() has one caller.
 class SchedulerFeed {
  public:
   struct Changes {
@@ -38,6 +39,19 @@ class SchedulerFeed {
   Changes Take();
 
  private:
+  // A pod that was found to be a worker of a job. It stays one after the job is gone.
+  struct Worker {
+    std::string pod_uid;
+    std::string job_uid;
+    kube::ObjectKey job;
+  };
+
+  // Settles whose workers the changed pods are, and adds their jobs to those that changed.
+  void Attribute(Changes& changes);
+
+  const JobCache& jobs_;
+  std::map<kube::ObjectKey, Worker> workers_;                // by pod
+  std::map<kube::ObjectKey, PodCache::Object> without_job_;  // their job may come later
   Mutex mu_;
   Changes changes_ MUSTER_GUARDED_BY(mu_);
 };

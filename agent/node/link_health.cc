@@ -9,6 +9,12 @@ namespace {
 
 constexpr char kActive[] = "ACTIVE";
 
+// Returns true if the link has stayed up for long enough since it last went down.
+bool PassesCheck(const LinkPast& past, absl::Time now) {
+  if (!past.up_since.has_value()) return false;
+  return now - std::max(*past.up_since, past.downs.back()) >= kUpIsPassed;
+}
+
 // Notes how often the link went down, by its counter. A counter that was reset begins anew.
 void CountDowns(const InfinibandReading& port, absl::Time now, LinkPast& past) {
   const std::optional<uint64_t>& count = port.counters.link_downs;
@@ -36,7 +42,7 @@ void CountSymbolErrors(const InfinibandReading& port, absl::Time now, LinkPast& 
 
 bool Flaps(const LinkPast& past, absl::Time now) {
   return past.downs.size() == kFlaps && past.downs.back() - past.downs.front() <= kFlapsWithin &&
-         now - past.downs.back() <= kRemembered;
+         !PassesCheck(past, now);
 }
 
 }  // namespace
@@ -45,8 +51,10 @@ void Observe(const InfinibandReading& port, absl::Time now, LinkPast& past) {
   if (port.state == kActive) {
     past.was_active = true;
     past.down_since.reset();
-  } else if (past.was_active && !past.down_since.has_value()) {
-    past.down_since = now;
+    if (!past.up_since.has_value()) past.up_since = now;
+  } else {
+    past.up_since.reset();
+    if (past.was_active && !past.down_since.has_value()) past.down_since = now;
   }
   CountDowns(port, now, past);
   CountSymbolErrors(port, now, past);
@@ -61,9 +69,10 @@ std::vector<HealthFault> FaultsOf(const InfinibandReading& port, const LinkPast&
                                   port.state.empty() ? "without a state" : port.state)});
   }
   if (Flaps(past, now)) {
-    faults.push_back(
-        {"LinkFlaps", absl::StrCat("the link went down ", kFlaps, " times within ",
-                                   absl::FormatDuration(kFlapsWithin), ", within the last hour")});
+    faults.push_back({"LinkFlaps", absl::StrCat("the link went down ", kFlaps, " times within ",
+                                                absl::FormatDuration(kFlapsWithin),
+                                                ", and has not stayed up for ",
+                                                absl::FormatDuration(kUpIsPassed), " since")});
   }
   if (past.many_errors.has_value() && now - *past.many_errors <= kRemembered) {
     faults.push_back({"SymbolErrors", absl::StrCat("more than ", kSymbolErrorsAnHour,

@@ -24,13 +24,16 @@ inline constexpr absl::Duration kFlapsWithin = absl::Minutes(5);
 // The most symbol errors in an hour of a link within the bit error rate of 1e-12 that InfiniBand
 // allows (IBTA specification, volume 2).
 inline constexpr uint64_t kSymbolErrorsAnHour = 120;
-// The time for which flaps and symbol errors count after the last one.
+// The check that a link which flapped must pass: it stays up for this long.
+inline constexpr absl::Duration kUpIsPassed = absl::Minutes(10);
+// The time for which symbol errors count after an hour that had too many.
 inline constexpr absl::Duration kRemembered = absl::Hours(1);
 
 // The behaviour of a port since the machine started.
 struct LinkPast {
   bool was_active = false;
   std::optional<absl::Time> down_since;
+  std::optional<absl::Time> up_since;  // absent while it is down, or not known
   std::optional<uint64_t> link_downs;  // the newest count
   std::vector<absl::Time> downs;       // the newest kFlaps times at which it rose
   // The hour in which symbol errors are counted now: its beginning, and their count then.

@@ -53,7 +53,7 @@ TEST_F(LinkHealthTest, APortThatWasNeverActiveIsNotInUse) {
   EXPECT_EQ(Faults(), "");
 }
 
-TEST_F(LinkHealthTest, ALinkThatGoesDownTwiceInFiveMinutesFlapsForAnHour) {
+TEST_F(LinkHealthTest, ALinkThatGoesDownTwiceInFiveMinutesFlapsUntilItHasStayedUp) {
   Look();
   ++*port_.counters.link_downs;
   Look();
@@ -61,8 +61,27 @@ TEST_F(LinkHealthTest, ALinkThatGoesDownTwiceInFiveMinutesFlapsForAnHour) {
   ++*port_.counters.link_downs;
   Look(kFlapsWithin);
   EXPECT_EQ(Faults(), "LinkFlaps ");
-  Look(kRemembered);
+  Look(kUpIsPassed - absl::Seconds(1));
   EXPECT_EQ(Faults(), "LinkFlaps ");
+  Look();
+  EXPECT_EQ(Faults(), "") << "the check is passed";
+}
+
+TEST_F(LinkHealthTest, ALinkThatIsDownOrGoesDownAgainDoesNotPassTheCheck) {
+  Look();
+  *port_.counters.link_downs += 2;
+  port_.state = "DOWN";
+  Look();
+  Look(kUpIsPassed * 2);
+  EXPECT_EQ(Faults(), "PortDown LinkFlaps ");
+  port_.state = "ACTIVE";
+  Look();
+  Look(kUpIsPassed / 2);
+  EXPECT_EQ(Faults(), "LinkFlaps ");
+  *port_.counters.link_downs += 2;
+  Look();
+  Look(kUpIsPassed - absl::Seconds(1));
+  EXPECT_EQ(Faults(), "LinkFlaps ") << "the time begins anew";
   Look();
   EXPECT_EQ(Faults(), "");
 }

@@ -23,6 +23,7 @@ bool HasFailed(const DiskReading& disk) {
 Json ToJson(const LinkPast& past) {
   Json json = {{"wasActive", past.was_active}};
   if (past.down_since) json["downSince"] = absl::ToUnixSeconds(*past.down_since);
+  if (past.up_since) json["upSince"] = absl::ToUnixSeconds(*past.up_since);
   if (past.link_downs) json["linkDowns"] = *past.link_downs;
   for (const absl::Time down : past.downs) json["downs"].push_back(absl::ToUnixSeconds(down));
   if (past.hour) json["hour"] = absl::ToUnixSeconds(*past.hour);
@@ -56,6 +57,7 @@ absl::StatusOr<LinkPast> ParseLink(const Json& json) {
   if (active == json.end() || !active->is_boolean()) return Wrong("wasActive");
   past.was_active = active->get<bool>();
   MUSTER_ASSIGN_OR_RETURN(past.down_since, TimeAt(json, "downSince"));
+  MUSTER_ASSIGN_OR_RETURN(past.up_since, TimeAt(json, "upSince"));
   MUSTER_ASSIGN_OR_RETURN(past.link_downs, Count(json, "linkDowns"));
   const auto downs = json.find("downs");
   if (downs != json.end() && !downs->is_array()) return Wrong("downs");

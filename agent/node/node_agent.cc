@@ -83,8 +83,9 @@ NodeAgent::NodeAgent(NodeAgentOptions options, const Clock& clock, ProcessLaunch
       reporter_(options_.flags.node, options_.flags.pod_uid) {
   if (options_.flags.notices == kNoticesOff) return;
   notices_.emplace(
-      [cloud = options_.flags.notices, address = options_.flags.notices_address] {
-        return FindNoticeSource(cloud, address);
+      [cloud = options_.flags.notices, address = options_.flags.notices_address,
+       rebalance = options_.flags.notices_rebalance] {
+        return FindNoticeSource(cloud, address, rebalance);
       },
       options_.flags.notices_period, clock_);
 }

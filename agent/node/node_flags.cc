@@ -69,6 +69,12 @@ std::map<std::string, Setter> SettersOf(NodeAgentFlags& flags) {
              return std::nullopt;
            }},
           {"notices-period", Period(flags.notices_period)},
+          {"notices-rebalance",
+           [&flags](const std::string& value) -> Problem {
+             if (value != "true" && value != "false") return "wants true or false";
+             flags.notices_rebalance = value == "true";
+             return std::nullopt;
+           }},
           {"log-format", [&flags](const std::string& value) -> Problem {
              if (value != "text" && value != "json") return "wants text or json";
              flags.log_json = value == "json";
@@ -127,6 +133,9 @@ const std::vector<NodeAgentFlag>& NodeAgentFlagTable() {
        "where that service answers, if not where clouds have it: http://HOST[:PORT]; default "
        "http://169.254.169.254"},
       {"notices-period", "", "the time between two questions to it; default 1s"},
+      {"notices-rebalance", "",
+       "true: a rebalance recommendation of AWS is a notice, although the instance may stay; the "
+       "node is closed, and a worker leaves it if a spare takes its seat; default false"},
       {"log-format", "", "text or json; default text"}};
   return *flags;
 }

@@ -27,6 +27,7 @@ struct NodeAgentFlags {
   std::string notices = "auto";  // IsNoticesFlag()
   std::string notices_address = "http://169.254.169.254";
   absl::Duration notices_period = absl::Seconds(1);
+  bool notices_rebalance = false;
   bool log_json = false;
 };
 

@@ -91,6 +91,7 @@ absl::StatusOr<std::optional<Notice>> AwsNotices::Poll(absl::Time wall) {
     MUSTER_ASSIGN_OR_RETURN(Notice notice, ParseInstanceAction(*action, wall));
     return notice;
   }
+  if (!rebalance_) return std::nullopt;
   MUSTER_ASSIGN_OR_RETURN(const std::optional<std::string> rebalance, Read(kRebalancePath, wall));
   if (!rebalance) return std::nullopt;
   // Its noticeTime is when AWS said it, not when the instance goes.

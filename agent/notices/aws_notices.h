@@ -14,7 +14,8 @@
 namespace muster::agent {
 
 // The notices of an EC2 instance by IMDSv2: spot/instance-action (a spot instance is terminated,
-// stopped or hibernated, as a rule in two minutes) and events/recommendations/rebalance. Each
+// stopped or hibernated, as a rule in two minutes) and, if asked to, events/recommendations/
+// rebalance. Each
 // answers 404 while there is nothing to announce. A token is fetched by PUT and renewed after half
 // of its life, or when the service refuses it. AWS, "Spot Instance interruption notices" and "Use
 // the Instance Metadata Service".
@@ -23,7 +24,10 @@ class AwsNotices : public NoticeSource {
   // The life that is asked for; the longest that the service grants.
   static constexpr absl::Duration kTokenLife = absl::Hours(6);
 
-  explicit AwsNotices(std::string base) : client_(std::move(base)) {}
+  // `rebalance`: a rebalance recommendation is a notice. AWS gives it where the risk of an
+  // interruption is raised, and the interruption may never come.
+  explicit AwsNotices(std::string base, bool rebalance = false)
+      : client_(std::move(base)), rebalance_(rebalance) {}
 
   const char* cloud() const override { return "AWS"; }
   absl::Status Probe() override;
@@ -35,6 +39,7 @@ class AwsNotices : public NoticeSource {
   absl::StatusOr<std::optional<std::string>> Read(const std::string& path, absl::Time wall);
 
   const MetadataClient client_;
+  const bool rebalance_;
   std::string token_;
   absl::Time renew_ = absl::InfinitePast();  // wall
 };

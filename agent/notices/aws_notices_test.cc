@@ -43,11 +43,14 @@ TEST_F(AwsNoticesTest, AHibernationBeginsAtOnce) {
   EXPECT_EQ(Poll()->deadline, kNow);
 }
 
-TEST_F(AwsNoticesTest, ARebalanceRecommendationNamesNoTimeAndAnInterruptionComesBeforeIt) {
+TEST_F(AwsNoticesTest, ARebalanceRecommendationIsNoNoticeUnlessItIsAskedFor) {
   aws_.Rebalance(true);
-  EXPECT_EQ(Poll(), (Notice{kRebalance, "AWS", std::nullopt, "rebalance recommendation"}));
+  EXPECT_EQ(Poll(), std::nullopt) << "the instance may stay for good";
+  AwsNotices asked(aws_.base(), /*rebalance=*/true);
+  EXPECT_EQ(*asked.Poll(kNow),
+            (Notice{kRebalance, "AWS", std::nullopt, "rebalance recommendation"}));
   aws_.Action(kTerminate);
-  EXPECT_EQ(Poll()->kind, kReclaim);
+  EXPECT_EQ((*asked.Poll(kNow))->kind, kReclaim) << "an interruption comes before it";
 }
 
 TEST_F(AwsNoticesTest, ATokenThatHasExpiredIsReplacedWithinThePoll) {

@@ -16,9 +16,11 @@ bool IsNoticesFlag(const std::string& value);
 
 // Returns the source of `cloud` (aws, google or azure) at `base`, whether or not it answers. With
 // auto, returns the one whose service answers; that may take some seconds. Errors: kUnavailable
-// (none answers, with each one's reason), kInvalidArgument (another cloud).
+// (none answers, with each one's reason), kInvalidArgument (another cloud). `rebalance`: AWS's
+// rebalance recommendations count.
 absl::StatusOr<std::unique_ptr<NoticeSource>> FindNoticeSource(const std::string& cloud,
-                                                               const std::string& base);
+                                                               const std::string& base,
+                                                               bool rebalance = false);
 
 }  // namespace muster::agent
 

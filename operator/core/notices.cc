@@ -14,11 +14,12 @@ struct NoticeKind {
   absl::string_view kind;
   absl::Duration warning;
   absl::string_view does;
+  bool advice = false;
 };
 
 // A kind that this version does not know is the last.
 constexpr NoticeKind kNoticeKinds[] = {
-    {"Rebalance", absl::Seconds(120), "expects to take the node"},
+    {"Rebalance", absl::Seconds(120), "expects to take the node", true},
     {"Maintenance", absl::Seconds(60), "maintains the machine"},
     {"Reclaim", absl::Seconds(30), "takes the node"},
 };
@@ -34,7 +35,8 @@ Announcement AnnouncementOf(const NodeNotice& notice, absl::Time wall) {
   const NoticeKind& kind = KindOf(notice);
   const absl::Duration left = notice.deadline ? *notice.deadline - wall : kind.warning;
   return {absl::StrCat(kNoticeLabel, "=", notice.kind),
-          absl::StrCat(notice.who.empty() ? "the cloud" : notice.who, " ", kind.does), left};
+          absl::StrCat(notice.who.empty() ? "the cloud" : notice.who, " ", kind.does), left,
+          /*node_stays=*/false, kind.advice};
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ const std::vector<NoticeTaint>& NoticeTaints() {
       {"aws-node-termination-handler/asg-lifecycle-termination", "", absl::Seconds(120),
        "AWS shrinks the group"},
       {"aws-node-termination-handler/rebalance-recommendation", "", absl::Seconds(120),
-       "AWS expects to take a spot node"},
+       "AWS expects to take a spot node", true},
       {"cloud.google.com/impending-node-termination", "", absl::Seconds(30),
        "Google takes the node"},
       {"remediator.kubernetes.azure.com/unschedulable", "", absl::Seconds(30),
@@ -57,7 +59,7 @@ const std::vector<NoticeTaint>& NoticeTaints() {
       {"ToBeDeletedByClusterAutoscaler", "", absl::Seconds(120),
        "the cluster autoscaler removes the node"},
       {"DeletionCandidateOfClusterAutoscaler", "", absl::Minutes(10),
-       "the cluster autoscaler wants to remove the node"},
+       "the cluster autoscaler wants to remove the node", true},
       {kOutOfService, "", absl::ZeroDuration(), "the node is shut down"},
   };
   return *taints;
@@ -69,7 +71,10 @@ const NoticeTaint* FindNoticeTaint(const std::vector<TaintView>& taints) {
     for (const NoticeTaint& notice : NoticeTaints()) {
       if (notice.key != absl::string_view(taint.key)) continue;
       if (!notice.value.empty() && notice.value != absl::string_view(taint.value)) continue;
-      if (found == nullptr || notice.warning < found->warning) found = &notice;
+      if (notice.advice && taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
+      const bool earlier =
+          found != nullptr && notice.advice == found->advice && notice.warning < found->warning;
+      if (found == nullptr || earlier || (found->advice && !notice.advice)) found = &notice;
     }
   }
   return found;
@@ -80,11 +85,14 @@ std::optional<Announcement> FindAnnouncement(const std::vector<TaintView>& taint
                                              absl::Time wall) {
   std::optional<Announcement> found;
   if (const NoticeTaint* taint = FindNoticeTaint(taints)) {
-    found = {std::string(taint->key), std::string(taint->who), taint->warning};
+    found = {std::string(taint->key), std::string(taint->who), taint->warning,
+             /*node_stays=*/false, taint->advice};
   }
   if (!notice) return found;
   Announcement reported = AnnouncementOf(*notice, wall);
-  if (!found || reported.left < found->left) found = std::move(reported);
+  // Certainty counts before advice.
+  const bool earlier = found && reported.advice == found->advice && reported.left < found->left;
+  if (!found || earlier || (found->advice && !reported.advice)) found = std::move(reported);
   return found;
 }
 

@@ -19,11 +19,15 @@ struct NoticeTaint {
   // The time that is left at least when the taint appears.
   absl::Duration warning;
   absl::string_view who;
+  // It says only that the node may go, and may be taken back.
+  bool advice = false;
 };
 
-// Returns all notice taints. Taints that only state the node's kind (a spot price), that it is
-// cordoned, or that it is lost already are not among them: nobody has to leave for the first two,
-// and the last are evictions.
+// Returns all notice taints. One that is only advice counts where its effect is NoSchedule or
+// NoExecute: AWS's node termination handler sets it so if it was told to, while the cluster
+// autoscaler's mark of a node that it might remove is PreferNoSchedule. Taints that only state the
+// node's kind (a spot price), that it is cordoned, or that it is lost already are not among them:
+// nobody has to leave for the first two, and the last are evictions.
 const std::vector<NoticeTaint>& NoticeTaints();
 
 // Returns the notice with the shortest warning among a node's taints, or null.
@@ -37,6 +41,8 @@ struct Announcement {
   // deadline has passed.
   absl::Duration left;
   bool node_stays = false;  // only the worker is to leave it
+  // The node may go or not: a worker leaves it only if a spare takes its seat.
+  bool advice = false;
 };
 
 // The time that a worker has to leave a node that nobody takes away.

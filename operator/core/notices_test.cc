@@ -35,8 +35,25 @@ TEST(NoticesTest, TheListHasEveryNoticeAndNothingElse) {
   EXPECT_EQ(NoticeTaints().size(), 11u) << "a new one needs a line above";
 }
 
+TEST(NoticesTest, ATaintThatMayNeverComeTrueCountsOnlyWhereItKeepsPodsOff) {
+  for (const char* key : {"aws-node-termination-handler/rebalance-recommendation",
+                          "DeletionCandidateOfClusterAutoscaler"}) {
+    const auto with = [&](const char* effect) {
+      return FindAnnouncement({{key, "", effect}}, std::nullopt, kNow);
+    };
+    EXPECT_FALSE(with("PreferNoSchedule").has_value()) << key;
+    ASSERT_TRUE(with("NoSchedule").has_value()) << key;
+    EXPECT_TRUE(with("NoSchedule")->advice) << key;
+  }
+  const auto certain =
+      FindAnnouncement({{"aws-node-termination-handler/rebalance-recommendation", "", "NoSchedule"},
+                        {"DeletionCandidateOfClusterAutoscaler", "", "NoSchedule"}},
+                       NodeNotice{"Reclaim", "AWS", kNow + absl::Minutes(30)}, kNow);
+  EXPECT_FALSE(certain->advice) << "what is certain counts, though it leaves more time";
+}
+
 TEST(NoticesTest, TheShortestWarningCounts) {
-  const auto found = FindAnnouncement({{"DeletionCandidateOfClusterAutoscaler", "", ""},
+  const auto found = FindAnnouncement({{"ToBeDeletedByClusterAutoscaler", "", ""},
                                        {"cloud.google.com/impending-node-termination", "", ""}},
                                       std::nullopt, kNow);
   ASSERT_TRUE(found.has_value());

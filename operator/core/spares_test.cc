@@ -293,5 +293,34 @@ TEST_F(SparesTest, AJobScaledDownWithASpareInALowSeatKeepsTheOrderOfTheOthers) {
   EXPECT_EQ(Status().workers().spares(), 1);
 }
 
+// AWS recommends to rebalance where the risk of an interruption is raised; most such instances
+// stay.
+TEST_F(SparesTest, AWorkerFollowsAdviceToLeaveItsNodeOnlyWhileASpareTakesItsSeat) {
+  MakeProgress(5);
+  for (const int index : {0, 1}) Pod(index).node_notice = NodeNotice{"Rebalance", "AWS", {}};
+  world_.Decide();
+  EXPECT_EQ(Status().workers().leaving_size(), 1) << "there is one spare";
+  EXPECT_EQ(Ranks(), "3 1 2");
+  Join();
+  world_.Advance(absl::Minutes(30));
+  EXPECT_THAT(world_.Decide().orders, IsEmpty());
+  EXPECT_EQ(Ranks(), "3 1 2") << "the other one stays";
+}
+
+TEST_F(SparesTest, WithoutASpareAdviceChangesNothingAndAnInterruptionCounts) {
+  MakeProgress(5);
+  Agent(3).attached = false;
+  world_.Advance(absl::Minutes(5));
+  world_.Decide();
+  Pod(1).node_notice = NodeNotice{"Rebalance", "AWS", {}};
+  world_.Advance(absl::Minutes(5));
+  world_.Decide();
+  EXPECT_EQ(Status().workers().leaving_size(), 0);
+  EXPECT_EQ(Ranks(), "0 1 2");
+  Pod(1).node_notice = NodeNotice{"Reclaim", "AWS", world_.view.wall + absl::Minutes(2)};
+  world_.Decide();
+  EXPECT_EQ(Status().workers().leaving_size(), 1);
+}
+
 }  // namespace
 }  // namespace muster::control

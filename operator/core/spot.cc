@@ -49,6 +49,20 @@ int CountStaying(const Draft& draft) {
   return staying;
 }
 
+// Returns true if a spare takes the worker's seat even after those that were told of have left too.
+bool HasSpareFor(const Draft& draft, const Worker& worker) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.phase != RoundPhase::kActive) return false;
+  if (MemberIndices(memory.members).count(worker.index) == 0) return false;
+  int spares = ReadySpares(draft);
+  for (const v1alpha1::Member& member : memory.members) {
+    const WorkerMemory* known = FindWorkerMemory(memory, member.worker().index());
+    if (member.worker().index() == worker.index || known == nullptr) continue;
+    spares -= known->notice.incarnation == member.worker().incarnation();
+  }
+  return spares > 0;
+}
+
 // Returns null unless the worker's pod has an announcement in the memory.
 NoticeMemory* FindNotice(Draft& draft, const Worker& worker) {
   const auto found = draft.memory().workers.find(worker.index);
@@ -103,7 +117,8 @@ bool IsNodeKnown(const PodView& pod) {
 void Note(Draft& draft, const Worker& worker) {
   if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) return;
   NoticeMemory* known = FindNotice(draft, worker);
-  const std::optional<Announcement> found = AnnouncementFor(draft, worker);
+  std::optional<Announcement> found = AnnouncementFor(draft, worker);
+  if (found && found->advice && known == nullptr && !HasSpareFor(draft, worker)) found.reset();
   if (!found) {
     if (known != nullptr && !known->leaves && IsNodeKnown(*worker.pod)) {
       NoteWithdrawn(draft, worker.index);

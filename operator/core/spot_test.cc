@@ -175,7 +175,11 @@ TEST(SpotTest, TheStatusNamesThe256WorkersThatLeaveFirst) {
   constexpr int kWorkers = 300;
   TestWorld world = ActiveWorld(kWorkers, 1);
   for (int i = 0; i < kWorkers; ++i) {
-    Taint(world, i, i < 290 ? "DeletionCandidateOfClusterAutoscaler" : kSpotItn);
+    if (i < 290) {
+      world.view.pods[i].machine_fault = "muster.dev/DisksHealthy is False (DiskFailed)";
+    } else {
+      Taint(world, i, kSpotItn);
+    }
   }
   const Plan plan = world.Decide();
   const auto& leaving = plan.status.workers().leaving();

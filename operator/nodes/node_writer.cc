@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
@@ -41,6 +42,11 @@ void LogHealth(const std::string& name, const Json& before, const Json& after) {
   }
 }
 
+bool IsClosedForPorts(const NodeRecord& node) {
+  const ConditionView* health = FindCondition(node, kInfinibandHealthyCondition);
+  return health != nullptr && health->status == "False";
+}
+
 bool HasHealth(const NodeRecord& node) {
   return std::any_of(std::begin(kHealthConditions), std::end(kHealthConditions),
                      [&](const char* type) { return FindCondition(node, type) != nullptr; });
@@ -69,6 +75,21 @@ absl::Status NodeWriter::Write(const std::string& node, const NodeWish& wish, in
   return absl::OkStatus();
 }
 
+void NodeWriter::KeepOpen(const NodeRecord& node, NodeWish& wish) {
+  std::optional<ConditionWish>& health = wish.health[kInfinibandHealthyCondition].known;
+  if (!health || health->status != "False" || IsClosedForPorts(node)) return;
+  const int most = std::max(1, static_cast<int>(kMostClosed * with_ports_));
+  if (closed_ < most) {
+    ++closed_;
+    return;
+  }
+  health = {"Unknown", "TooManyAtOnce",
+            absl::StrCat(closed_, " of ", with_ports_,
+                         " nodes are closed for their ports already, which is the most: look at "
+                         "what they share; here ",
+                         health->message)};
+}
+
 bool NodeWriter::Look(const NodeCache::Object& node, const NodeNews* told, absl::Time now,
                       int& writes) {
   const bool reported = told != nullptr && told->report != nullptr;
@@ -81,7 +102,8 @@ bool NodeWriter::Look(const NodeCache::Object& node, const NodeNews* told, absl:
   visit.run = run_;
   const bool same = visit.version == version && visit.silent == silent;
   if (same && (now < visit.again || visit.seen == node)) return false;
-  const NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->report);
+  NodeWish wish = silent ? WishOfSilence(kSilence) : WishOf(*told->report);
+  KeepOpen(*node, wish);
   if (same && !visit.failed && Shows(*node, wish)) {
     visit.seen = node;
     return false;
@@ -103,7 +125,16 @@ int NodeWriter::RunOnce() {
   int writes = 0;
   ++run_;
   std::vector<std::pair<NodeCache::Object, const NodeNews*>> others;
-  for (const NodeCache::Object& node : nodes_.List()) {
+  const std::vector<NodeCache::Object> nodes = nodes_.List();
+  with_ports_ = closed_ = 0;
+  for (const NodeCache::Object& node : nodes) {
+    const auto told = news.find(node->name);
+    const bool has_ports = told != news.end() && told->second.report != nullptr &&
+                           !told->second.report->infiniband_ports().empty();
+    with_ports_ += has_ports || IsClosedForPorts(*node);
+    closed_ += IsClosedForPorts(*node);
+  }
+  for (const NodeCache::Object& node : nodes) {
     const auto found = news.find(node->name);
     const NodeNews* told = found == news.end() ? nullptr : &found->second;
     if (told != nullptr && told->report != nullptr && told->report->has_notice()) {

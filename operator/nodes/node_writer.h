@@ -25,6 +25,10 @@ class NodeWriter {
   // The most nodes that one run reads from the server, so that a new leader of a large cluster goes
   // on with its other work. Nodes with a notice come first and beyond it.
   static constexpr int kNodesPerRun = 50;
+  // The share of the nodes with InfiniBand or RoCE ports that may be closed for them at a time, and
+  // one at least. A switch that starts anew makes the links of whole racks flap: closing them all
+  // would leave their jobs nowhere to go.
+  static constexpr double kMostClosed = 0.2;
   // The delay before a node is read again, unless its report changes.
   static constexpr absl::Duration kRetry = absl::Seconds(30);
 
@@ -47,6 +51,8 @@ class NodeWriter {
   };
   // Visits a node that is due. Returns true if it was read from the server.
   bool Look(const NodeCache::Object& node, const NodeNews* told, absl::Time now, int& writes);
+  // Leaves the ports' health of a node unknown that would be one too many to close.
+  void KeepOpen(const NodeRecord& node, NodeWish& wish);
   // Returns OK if the Node says what it should; adds its writes to `writes`.
   absl::Status Write(const std::string& node, const NodeWish& wish, int& writes);
 
@@ -56,6 +62,9 @@ class NodeWriter {
   const NodeCache& nodes_;
   absl::Time leading_since_ = absl::InfiniteFuture();  // monotonic
   int64_t run_ = 0;
+  // The nodes whose ports' health is known, and those among them that are closed for it.
+  int with_ports_ = 0;
+  int closed_ = 0;
   std::map<std::string, Visit> visits_;  // by node, of those that the last run looked for
 };
 

@@ -3,7 +3,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_call.h"
@@ -12,6 +14,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/wrap/faulty_api.h"
+#include "operator/nodes/node_wish.h"
 
 namespace muster::control {
 namespace {
@@ -235,6 +238,46 @@ TEST_F(NodeWriterTest, ANoticeIsWrittenBeforeAllThatCanWait) {
   Announce(1'764'058'920);
   writer_->RunOnce();
   EXPECT_EQ(kube::LabelOf(*api_->Get(kube::kNodes, {"", last}), kNoticeLabel), "Reclaim");
+}
+
+// A switch that starts anew makes the links of all its nodes flap.
+TEST_F(NodeWriterTest, LinksThatFlapEverywhereCloseNoMoreThanAShareOfTheNodes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 10; ++i) {
+    names.push_back(absl::StrCat("rack-", i));
+    ASSERT_TRUE(api_->Create(kube::kNodes, kube::NewObject(kube::kNodes, {"", names.back()})).ok());
+    v1alpha1::NodeHello hello;
+    hello.set_node(names.back());
+    const uint64_t id = *board_.Attach(hello, std::make_shared<SilentStream>());
+    v1alpha1::AgentMessage message;
+    auto& port = *message.mutable_node_report()->add_infiniband_ports();
+    port.set_device("mlx5_0");
+    port.set_port(1);
+    port.add_faults()->set_reason("LinkFlaps");
+    board_.Receive(id, message);
+  }
+  const auto see = [&] {
+    for (const std::string& name : names) {
+      nodes_.Upsert(*api_->Get(kube::kNodes, {"", name}), ++version_);
+    }
+  };
+  const auto count = [&](const char* status, const char* reason) {
+    int found = 0;
+    for (const std::string& name : names) {
+      const Json node = *api_->Get(kube::kNodes, {"", name});
+      const Json* health = FindCondition(node, kInfinibandHealthyCondition);
+      found += health != nullptr && kube::StringAt(*health, {"status"}) == status &&
+               kube::StringAt(*health, {"reason"}) == reason;
+    }
+    return found;
+  };
+  for (int run = 0; run < 3; ++run) {
+    see();
+    writer_->RunOnce();
+    EXPECT_EQ(count("False", "LinkFlaps"), 2) << "a fifth of ten, in run " << run;
+    EXPECT_EQ(count("Unknown", "TooManyAtOnce"), 8);
+    clock_.Advance(NodeWriter::kRetry);
+  }
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod)
   pod.node_notice = node->notice;
   pod.gpu_fault = node->scheduling->faults.gpus;
   pod.network_fault = node->scheduling->faults.network;
+  if (pod.network_fault.empty() && record.scheduling->uses_rdma()) {
+    pod.network_fault = node->scheduling->faults.rdma;
+  }
   pod.machine_fault = node->scheduling->faults.machine;
   pod.rates = RatesOf(sources, record, *node);
 }

@@ -171,11 +171,23 @@ TEST_F(SchedulerTest, NothingIsBoundToANodeThatGoesAwayWhateverIsTolerated) {
   AddNode("a", 2);
   Json node = memory_->Get(kube::kNodes, {"", "a"}).value();
   node["spec"]["taints"] = {
-      {{"key", "DeletionCandidateOfClusterAutoscaler"}, {"effect", "PreferNoSchedule"}}};
+      {{"key", "ToBeDeletedByClusterAutoscaler"}, {"effect", "PreferNoSchedule"}}};
   ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
   AddJob("gpt", 1, 1);
   AddPod("gpt", 0);
   EXPECT_EQ(RunOnce(), 0);
+}
+
+// The cluster autoscaler marks nodes that it might remove, and takes most of the marks back.
+TEST_F(SchedulerTest, ANodeThatMightBeRemovedOneDayIsOpen) {
+  AddNode("a", 2);
+  Json node = memory_->Get(kube::kNodes, {"", "a"}).value();
+  node["spec"]["taints"] = {
+      {{"key", "DeletionCandidateOfClusterAutoscaler"}, {"effect", "PreferNoSchedule"}}};
+  ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
+  AddJob("gpt", 1, 1);
+  AddPod("gpt", 0);
+  EXPECT_EQ(RunOnce(), 1);
 }
 
 TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker) {

@@ -235,7 +235,7 @@ TEST_F(NodeAgentTest, AFatalErrorStaysOverARestartOfTheAgent) {
 
 TEST_F(NodeAgentTest, ANoticeOfTheCloudReachesTheNode) {
   agent::FakeAws aws;
-  StartAgent({"--notices-address=" + aws.base()});
+  StartAgent({"--notices-address=" + aws.base(), "--notices-rebalance=true"});
   ASSERT_TRUE(Eventually([&] { return absl::StartsWith(Health(), "True"); })) << Health();
   EXPECT_EQ(Label(kNoticeLabel), "");
   aws.Rebalance(true);

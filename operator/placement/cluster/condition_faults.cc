@@ -14,11 +14,12 @@ struct FaultCondition {
 
 constexpr auto kGpus = &ConditionFaults::gpus;
 constexpr auto kNetwork = &ConditionFaults::network;
+constexpr auto kRdma = &ConditionFaults::rdma;
 constexpr auto kMachine = &ConditionFaults::machine;
 
 constexpr FaultCondition kFaultConditions[] = {
     {"muster.dev/GPUHealthy", "False", kGpus},
-    {"muster.dev/InfinibandHealthy", "False", kNetwork},
+    {"muster.dev/InfinibandHealthy", "False", kRdma},
     {"muster.dev/DisksHealthy", "False", kMachine},
     // The node monitoring agent of EKS.
     {"AcceleratedHardwareReady", "False", kGpus},
@@ -28,7 +29,7 @@ constexpr FaultCondition kFaultConditions[] = {
     // The node problem detector of AKS.
     {"GPUMissing", "True", kGpus},
     {"NVLinkStatusInactive", "True", kGpus},
-    {"IBLinkFlapping", "True", kNetwork},
+    {"IBLinkFlapping", "True", kRdma},
     {"FilesystemCorruptionProblem", "True", kMachine},
     // Node problem detector everywhere.
     {"ReadonlyFilesystem", "True", kMachine},

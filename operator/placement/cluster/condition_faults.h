@@ -13,6 +13,7 @@ namespace muster::control {
 struct ConditionFaults {
   std::string gpus;     // a GPU or a link between GPUs is broken
   std::string network;  // the network between nodes does not work as it should
+  std::string rdma;     // its InfiniBand or RoCE ports do not: what talks over TCP is not concerned
   std::string machine;  // a disk, a file system or the kernel: nothing should run here
 
   friend bool operator==(const ConditionFaults&, const ConditionFaults&) = default;

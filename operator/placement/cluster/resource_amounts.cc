@@ -1,6 +1,7 @@
 #include "operator/placement/cluster/resource_amounts.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 
@@ -82,6 +83,16 @@ bool IsGpuResource(std::string_view name) {
   }
   if (vendor == "gpu.intel.com") return device == "i915" || device == "xe";
   return (vendor == "amd.com" || vendor == "intel.com") && device == "gpu";
+}
+
+bool IsRdmaResource(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* word : {"rdma", "hca", "infiniband", "roce"}) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace muster::control

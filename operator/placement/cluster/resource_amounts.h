@@ -32,6 +32,10 @@ bool IsScalarResource(std::string_view name);
 // Returns true for a whole GPU, a slice of one or a share in one, of any vendor.
 bool IsGpuResource(std::string_view name);
 
+// Returns true for a device that sends between machines by RDMA, by the words that device plugins
+// name them with: rdma/hca_shared_devices_a, nvidia.com/rdma-vf, nvidia.com/infiniband.
+bool IsRdmaResource(std::string_view name);
+
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_RESOURCE_AMOUNTS_H_

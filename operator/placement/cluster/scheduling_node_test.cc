@@ -75,8 +75,11 @@ TEST(ConditionFaultsTest, TheConditionsOfOtherProgramsCountInTheirOwnSense) {
   EXPECT_EQ(faults("AcceleratedHardwareReady", "False", "NvidiaXID79Error"),
             (ConditionFaults{.gpus = "AcceleratedHardwareReady is False (NvidiaXID79Error)",
                              .network = "",
+                             .rdma = "",
                              .machine = ""}));
-  EXPECT_EQ(faults("IBLinkFlapping", "True", "IBLinkFlapping").network,
+  EXPECT_EQ(faults("NetworkingReady", "False", "InterfaceNotUp").network,
+            "NetworkingReady is False (InterfaceNotUp)");
+  EXPECT_EQ(faults("IBLinkFlapping", "True", "IBLinkFlapping").rdma,
             "IBLinkFlapping is True (IBLinkFlapping)");
   EXPECT_EQ(faults("ReadonlyFilesystem", "True", "FilesystemIsReadOnly").machine,
             "ReadonlyFilesystem is True (FilesystemIsReadOnly)");
@@ -98,9 +101,10 @@ TEST(ConditionFaultsTest, OneNodeMayHaveFaultsOfEachKindAndItsGpusAreNamedFirst)
                 {"status", "False"},
                 {"reason", "LinkFlaps"}}}}}}})
           .value();
-  EXPECT_EQ(node.faults.network, "muster.dev/InfinibandHealthy is False (LinkFlaps)");
+  EXPECT_EQ(node.faults.rdma, "muster.dev/InfinibandHealthy is False (LinkFlaps)");
   EXPECT_EQ(node.faults.machine, "muster.dev/DisksHealthy is False (DiskFailed)");
-  EXPECT_EQ(node.complaint, (NodeComplaint{NodeFault::kUnhealthyNetwork, node.faults.network}));
+  EXPECT_EQ(node.complaint, (NodeComplaint{NodeFault::kUnhealthyMachine, node.faults.machine}))
+      << "ports concern only pods that use them";
 }
 
 TEST(SchedulingNodeTest, MoreGpusThanItsLabelCountsAreBelievedOnlyOfSharedOnes) {

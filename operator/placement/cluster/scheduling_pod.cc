@@ -189,6 +189,13 @@ const PodConstraints& SchedulingPod::wants() const {
   return constraints == nullptr ? none : *constraints;
 }
 
+bool SchedulingPod::uses_rdma() const {
+  const auto& scalars = requests.scalars;
+  return std::any_of(scalars.begin(), scalars.end(), [](const auto& scalar) {
+    return scalar.second > 0 && IsRdmaResource(scalar.first);
+  });
+}
+
 bool IsAlike(const SchedulingPod& a, const SchedulingPod& b) {
   return a.ns == b.ns && a.name == b.name && a.uid == b.uid && a.labels == b.labels &&
          a.scheduler_name == b.scheduler_name && a.priority == b.priority &&

@@ -110,6 +110,8 @@ struct SchedulingPod {
   std::shared_ptr<const PodConstraints> constraints;  // null: none
 
   const PodConstraints& wants() const;
+  // Returns true if it asks for a device of RDMA; others talk over TCP.
+  bool uses_rdma() const;
 };
 
 // Returns true if all is equal, constraints included, but for the nodes they are on.

@@ -84,7 +84,7 @@ bool NodeFilter::AskAlone(const NodeState& state, const Policies& policies, cons
   const SchedulingPod& pod = *pod_;
   const bool comparison = options_.taint_comparison_operators;
   return answers.GoOn(CheckTemplate(pod, options_.scheduler_name)) &&
-         answers.GoOn(CheckNodeHealth(node)) && answers.GoOn(CheckSpot(pod, node)) &&
+         answers.GoOn(CheckNodeHealth(pod, node)) && answers.GoOn(CheckSpot(pod, node)) &&
          answers.GoOn(CheckUnschedulable(pod, node, comparison)) &&
          answers.GoOn(CheckNodeName(pod, node)) &&
          answers.GoOn(CheckTaints(pod, node, comparison)) &&

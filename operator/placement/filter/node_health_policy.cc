@@ -2,8 +2,11 @@
 
 namespace muster::control {
 
-std::optional<NodeRefusal> CheckNodeHealth(const SchedulingNode& node) {
+std::optional<NodeRefusal> CheckNodeHealth(const SchedulingPod& pod, const SchedulingNode& node) {
   if (node.complaint) return NodeRefusal{FilterReason::kNodeFaulty, node.complaint->sentence};
+  if (!node.faults.rdma.empty() && pod.uses_rdma()) {
+    return NodeRefusal{FilterReason::kNodeFaulty, node.faults.rdma};
+  }
   if (!node.ready) return NodeRefusal{FilterReason::kNodeNotReady, ""};
   return std::nullopt;
 }

@@ -29,6 +29,7 @@ std::shared_ptr<const SchedulingNode> Opened(const SchedulingNode& node) {
   std::erase_if(open->taints, IsPassing);
   if (open->complaint) open->allocatable = {};
   open->complaint.reset();
+  open->faults = {};
   return open;
 }
 

@@ -48,6 +48,14 @@ absl::Status ExplainListError(std::string_view resource, const absl::Status& err
                         "apply deploy/crd/muster.dev_trainingjobs.yaml");
 }
 
+// Taints, notices and faults move workers, and the end of a Node proves that nothing runs there.
+bool ConcernsItsWorkers(const NodeRecord* before, const NodeRecord* after) {
+  if (before == nullptr) return false;
+  if (after == nullptr) return true;
+  return before->taints != after->taints || before->notice != after->notice ||
+         !(before->scheduling->faults == after->scheduling->faults);
+}
+
 }  // namespace
 
 ClusterWatch::ClusterWatch(kube::Api& api, const Clock& clock, Options options)
@@ -138,9 +146,7 @@ void ClusterWatch::FollowPods() {
 
 void ClusterWatch::FollowNodes() {
   nodes_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    // Taints and notices may evict workers.
-    if (before != nullptr && after != nullptr &&
-        (before->taints != after->taints || before->notice != after->notice)) {
+    if (ConcernsItsWorkers(before.get(), after.get())) {
       for (const PodCache::Object& pod : pods_.List()) {
         if (pod->job.empty() || pod->view->node != key.name) continue;
         followers_.job(kube::ToString({pod->key.name_space, pod->job}));

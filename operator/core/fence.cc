@@ -71,10 +71,11 @@ const PodView* FindPossiblyRunning(const Draft& draft) {
 }
 
 std::string DescribeUnconfirmed(const PodView& pod) {
-  return absl::StrCat("the command of pod ", pod.name, " may still run on node ", pod.node,
-                      ": waiting until kubelet confirms its end; if the machine is off, delete "
-                      "the Node or taint it ",
-                      kOutOfService);
+  return absl::StrCat(
+      "the command of pod ", pod.name, " may still run on node ", pod.node,
+      ": waiting until kubelet confirms its end; the job goes on by itself once the "
+      "Node is deleted or tainted ",
+      kOutOfService, ": do that if you are sure that the machine is off");
 }
 
 }  // namespace muster::control

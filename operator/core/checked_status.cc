@@ -19,6 +19,9 @@ std::string DescribeMissingFields(const v1alpha1::TrainingJobStatus& written,
     lost.push_back("status.incarnations");
   }
   if (written.workers().ended() != stored.workers().ended()) lost.push_back("status.workers.ended");
+  if (written.workers().told_to_stop() != stored.workers().told_to_stop()) {
+    lost.push_back("status.workers.toldToStop");
+  }
   if (written.checkpoint().step() != stored.checkpoint().step() ||
       written.checkpoint().history() != stored.checkpoint().history() ||
       written.checkpoint().attempt() != stored.checkpoint().attempt()) {
@@ -37,6 +40,9 @@ v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& statu
   part.set_membership(status.membership());
   *part.mutable_incarnations() = status.incarnations();
   if (status.workers().has_ended()) part.mutable_workers()->set_ended(status.workers().ended());
+  if (status.workers().has_told_to_stop()) {
+    part.mutable_workers()->set_told_to_stop(status.workers().told_to_stop());
+  }
   if (status.has_checkpoint()) *part.mutable_checkpoint() = status.checkpoint();
   return part;
 }

@@ -38,6 +38,7 @@
 #include "operator/core/straggler.h"
 #include "operator/core/summary.h"
 #include "operator/core/suspend.h"
+#include "operator/core/workers.h"
 
 namespace muster::control {
 namespace {
@@ -125,6 +126,7 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
   WatchAlerts(draft);
   StoreFailures(draft);
   KeepNotices(draft);
+  KeepToldToStop(draft.plan.memory, draft.status());
   KeepActiveTime(draft);
   Summarize(draft);
   KeepLedger(draft);

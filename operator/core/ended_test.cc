@@ -177,6 +177,24 @@ TEST(EndedTest, AWorkerThatWasToldToStopHasNotEnded) {
   EXPECT_EQ(world.view.status.incarnations(0), 2) << "it goes on";
 }
 
+// The leader that told it to stop is gone before it sees how the worker ends.
+TEST(EndedTest, AWorkerThatAnEarlierLeaderToldToStopHasNotEnded) {
+  CommandWorld world(3);
+  world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
+  world.MakeActive();
+  for (AgentView& agent : world.view.agents) agent.ranks = 2;
+  world.FailRank(2, 1, "the first of two ranks");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Stop:2");
+  EXPECT_EQ(world.view.status.workers().told_to_stop(), "2");
+  world.EndCommand(2);
+  EndPod(world.Pod(2));
+  world.ChangeLeaders();
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.workers().ended(), "") << "its work is not done";
+  EXPECT_EQ(plan.status.incarnations(2), 2) << "it is replaced";
+  EXPECT_EQ(plan.status.workers().told_to_stop(), "") << "the replacement was told nothing";
+}
+
 TEST(EndedTest, UnderSuccessPolicyLeaderOnlyWorker0MustEnd) {
   CommandWorld world(2);
   world.view.spec.set_success_policy("Leader");

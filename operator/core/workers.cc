@@ -1,6 +1,7 @@
 #include "operator/core/workers.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "operator/core/index_ranges.h"
@@ -77,6 +78,22 @@ void ObserveWorkers(const JobView& view, RoundMemory& memory) {
     if (pod.phase == PodPhase::kRunning && worker.running_since == absl::InfinitePast()) {
       worker.running_since = view.now;
     }
+  }
+  for (int index : ParseIndices(view.status.workers().told_to_stop(), known)) {
+    memory.workers[index].told_to_stop = view.status.incarnations(index);
+  }
+}
+
+void KeepToldToStop(const RoundMemory& memory, v1alpha1::TrainingJobStatus& status) {
+  std::set<int> told;
+  for (int index = 0; index < status.incarnations_size(); ++index) {
+    const int incarnation = status.incarnations(index);
+    if (incarnation > 0 && WasToldToStop(memory, index, incarnation)) told.insert(index);
+  }
+  if (!told.empty()) {
+    status.mutable_workers()->set_told_to_stop(FormatIndices(told));
+  } else if (status.workers().has_told_to_stop()) {
+    status.mutable_workers()->clear_told_to_stop();
   }
 }
 

@@ -7,6 +7,7 @@
 #include "operator/core/options.h"
 #include "operator/core/round_memory.h"
 #include "operator/core/view.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
 
@@ -32,8 +33,12 @@ struct Worker {
   absl::Time recheck = absl::InfiniteFuture();
 };
 
-// Records in `memory` which pods exist, and since when they run.
+// Records in `memory` which pods exist, since when they run, and which workers an earlier leader
+// told to stop.
 void ObserveWorkers(const JobView& view, RoundMemory& memory);
+
+// Records in the status which workers were told to stop, for the leaders to come.
+void KeepToldToStop(const RoundMemory& memory, v1alpha1::TrainingJobStatus& status);
 
 // Returns the workers by index, one per entry of status.incarnations. They point into `view`.
 std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,

@@ -13,6 +13,10 @@ struct BackoffBounds {
   absl::Duration longest;
 };
 
+// The shortest wait that a job may ask for between two tries of what fails. Without it, rounds that
+// break at once follow each other as fast as an operator can write.
+inline constexpr absl::Duration kShortestRetry = absl::Seconds(1);
+
 // Returns the wait before the next attempt after `failures` consecutive failures: zero without a
 // failure, `first` after one, then twice as long each time, at most `longest`. Pure; a caller whose
 // retries could collide with others' adds jitter of its own.

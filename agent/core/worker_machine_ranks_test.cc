@@ -217,6 +217,24 @@ TEST(WorkerMachineRanksTest, ARankThatEndsAtOnceWaitsAsTheFailurePolicySays) {
   EXPECT_EQ(NextStart(world), absl::Seconds(10));
 }
 
+TEST(WorkerMachineRanksTest, ARankThatEndsAtOnceWaitsASecondAtLeastWhateverTheJobAsks) {
+  World world;
+  world.Do(StreamOpened{});
+  v1alpha1::OperatorMessage message;
+  message.mutable_welcome()->set_term(1);
+  v1alpha1::TrainingJobSpec& spec = *message.mutable_welcome()->mutable_spec();
+  spec.mutable_trainer();
+  spec.mutable_failure_policy()->set_initial_backoff("1ms");
+  spec.mutable_failure_policy()->set_max_backoff("1ms");
+  world.Edit(spec, "first");
+  world.Say(message);
+  world.Prepare(1, 1);
+  world.Hello(1);
+  EXPECT_LE(NextStart(world), absl::Milliseconds(100)) << "the first time at once";
+  EXPECT_EQ(NextStart(world), absl::Seconds(1));
+  EXPECT_EQ(NextStart(world), absl::Seconds(1));
+}
+
 TEST(WorkerMachineRanksTest, ASilentRankIsKilledAfterItsDeadline) {
   World world;
   world.Welcome(1);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
+
 namespace muster::agent {
 namespace {
 
@@ -36,8 +38,9 @@ WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig&
   settings.prepare_deadline = SecondsOr(welcome.prepare_deadline_seconds(), absl::Seconds(60));
   settings.restart_rank = welcome.spec().failure_policy().on_rank_failure() != "Shrink";
   const v1alpha1::FailurePolicySpec& policy = welcome.spec().failure_policy();
-  settings.restart_backoff = {ParseOr(policy.initial_backoff(), absl::Seconds(1)),
-                              ParseOr(policy.max_backoff(), absl::Minutes(1))};
+  settings.restart_backoff = {
+      std::max(kShortestRetry, ParseOr(policy.initial_backoff(), absl::Seconds(1))),
+      std::max(kShortestRetry, ParseOr(policy.max_backoff(), absl::Minutes(1)))};
   return settings;
 }
 

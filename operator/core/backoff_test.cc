@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "operator/core/testing/command_world.h"
 
 namespace muster::control {
 namespace {
@@ -23,6 +24,34 @@ TEST(BackoffTest, DoublesUpToTheCapAndAddsUpToAQuarter) {
     EXPECT_GE(Wait(streak), wait);
     EXPECT_LE(Wait(streak), wait * 1.25);
   }
+}
+
+// The rounds broke 88 times a second, each with writes of the status.
+TEST(BackoffTest, ACrashLoopThatTheJobIgnoresBreaksNoMoreThanARoundASecond) {
+  CommandWorld world(1);
+  v1alpha1::FailurePolicySpec& policy = *world.view.spec.mutable_failure_policy();
+  policy.set_max_identical_failures(0);
+  policy.set_initial_backoff("1ms");
+  policy.set_max_backoff("1ms");
+  v1alpha1::FailureRule& rule = *policy.add_rules();
+  rule.set_action("Ignore");
+  rule.mutable_exit_codes()->add_values(1);
+  world.MakeActive();
+  const absl::Time end = world.view.now + absl::Seconds(20);
+  while (world.view.now < end) {
+    if (world.memory.phase == RoundPhase::kActive) {
+      world.Agent(0).exits.clear();
+      world.FailRank(0, 1);
+    }
+    const Plan plan = world.Decide();
+    if (world.memory.phase == RoundPhase::kPreparing) {
+      world.JoinAll();
+    } else if (world.memory.phase != RoundPhase::kActive) {
+      world.Advance(plan.requeue_after.value_or(absl::Seconds(1)));
+    }
+  }
+  EXPECT_GT(world.memory.id.round, 10) << "it is tried again";
+  EXPECT_LE(world.memory.id.round, 22);
 }
 
 TEST(BackoffTest, JobsWaitDifferentlyAndOneJobAlwaysWaitsTheSame) {

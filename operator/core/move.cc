@@ -41,7 +41,7 @@ bool GivesUpAvoiding(Draft& draft, const Worker& worker) {
   WorkerMemory& known = draft.memory().workers[worker.index];
   const bool searches = !known.move.node.empty() && known.move.incarnation != worker.incarnation &&
                         worker.pod != nullptr && worker.pod->node.empty();
-  if (!searches) return false;
+  if (!searches || known.move.for_good) return false;
   const absl::Time until = std::max(known.visible_by, known.move.restored_at) + kFindsAnotherWithin;
   if (draft.view.now < until) {
     draft.RequeueAt(until);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "operator/core/growth_sizes.h"
 #include "operator/core/membership.h"
 #include "operator/core/move.h"
 #include "operator/core/spec_values.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr double kShareOfSteps = 0.9;
 constexpr double kTimesTheMean = 1.25;
 constexpr int64_t kStepsNeeded = 20;
+// The time of a step without the worker, as a part of that with it, at most.
+constexpr double kWorthShrinking = 0.9;
 
 // Ranks with more micro-batches are busier on any machine.
 bool HaveEqualShares(const v1alpha1::TrainingJobSpec& spec, int ranks) {
@@ -31,6 +34,15 @@ bool SomebodyLeaves(const Draft& draft) {
   });
 }
 
+// Returns the time of a step without one of the round's workers, as a part of the present one; 1 if
+// the job may not have so few.
+double StepTimeWithoutOne(const Draft& draft, double factor) {
+  const int members = static_cast<int>(draft.plan.memory.members.size());
+  const int left = WorkersThatForm(draft.spec(), members - 1);
+  if (left < MinWorkers(draft.spec())) return 1;
+  return RelativeStepTime(draft.spec(), left) / (RelativeStepTime(draft.spec(), members) * factor);
+}
+
 }  // namespace
 
 void FindStraggler(Draft& draft) {
@@ -41,9 +53,10 @@ void FindStraggler(Draft& draft) {
       slowest->factor < kTimesTheMean) {
     return;
   }
-  if (draft.view.status.workers().spares() < 1 || draft.view.now < memory.straggler.not_before) {
-    return;
-  }
+  if (draft.view.now < memory.straggler.not_before) return;
+  const bool spare = draft.view.status.workers().spares() > 0;
+  const double without = spare ? 0 : StepTimeWithoutOne(draft, slowest->factor);
+  if (!(without <= kWorthShrinking)) return;
   const v1alpha1::Member& last = memory.members.back();
   if (!HaveEqualShares(draft.spec(), last.first_rank() + last.ranks())) return;
   const v1alpha1::Member* member = MemberOfRank(memory.members, slowest->rank);
@@ -51,11 +64,16 @@ void FindStraggler(Draft& draft) {
   const Worker* worker = WorkerOf(draft, *member);
   if (worker == nullptr || worker->pod == nullptr || worker->pod->node.empty()) return;
   memory.straggler.not_before = draft.view.now + GrowthSnooze(draft.spec());
-  MoveAway(
-      draft, *worker,
-      absl::StrFormat("rank %d was the busiest in %.0f%% of %d steps, and the busiest rank took "
-                      "%.2f times the mean",
-                      slowest->rank, 100 * slowest->share, slowest->steps, slowest->factor));
+  std::string why = absl::StrFormat(
+      "rank %d was the busiest in %.0f%% of %d steps, and the busiest rank took "
+      "%.2f times the mean",
+      slowest->rank, 100 * slowest->share, slowest->steps, slowest->factor);
+  if (!spare) {
+    absl::StrAppendFormat(&why, "; steps without it are expected to take %.0f%% of the time",
+                          100 * without);
+  }
+  MoveAway(draft, *worker, why);
+  memory.workers[worker->index].move.for_good = !spare;
 }
 
 }  // namespace muster::control

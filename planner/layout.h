@@ -9,10 +9,15 @@ namespace muster::planner {
 // Returns the number of ranks of one worker: its GPUs, or `ranks` if it has none; at least 1. Pure.
 int RanksOf(const v1alpha1::WorkersSpec& workers);
 
-// Returns the layout of a round of so many ranks, at least 1. While a job has fewer or more ranks
-// than its spec counts, parallelism.shard may not divide them: the largest number below it that
-// does is used then, and the state is divided among fewer ranks. Pure.
+// Returns the layout of a round of so many ranks, at least 1. Where parallelism.shard does not
+// divide them, the state is divided among the next larger number that does, so that no rank holds
+// more of it than the job asked for; fewer ranks than `shard` all divide it. Pure.
 v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ranks);
+
+// Returns how many of so many workers, with so many ranks each, form a round: the most whose ranks
+// are a multiple of parallelism.shard. Where no number of them is, all form one if that leaves the
+// state divided among at least `shard` ranks, or parallelism.minShard; 0 otherwise. Pure.
+int WorkersThatForm(const v1alpha1::ParallelismSpec& parallelism, int ranks_of_worker, int workers);
 
 }  // namespace muster::planner
 

@@ -24,6 +24,14 @@ int Ranks(std::optional<int> gpus, std::optional<int> ranks) {
   return RanksOf(spec);
 }
 
+int Form(std::optional<int> shard, std::optional<int> least, int ranks, int workers) {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_zero(3);
+  if (shard) spec.set_shard(*shard);
+  if (least) spec.set_min_shard(*least);
+  return WorkersThatForm(spec, ranks, workers);
+}
+
 TEST(LayoutTest, AWorkerRunsARankOnEachGpuOrSoManyAsItsSpecSays) {
   EXPECT_EQ(Ranks(8, 1), 8);
   EXPECT_EQ(Ranks(8, 3), 8);
@@ -48,10 +56,38 @@ TEST(LayoutTest, ZeroDividesAmongAllRanksOrAmongSoManyNeighbours) {
   EXPECT_EQ(Layout(1, std::nullopt, 1), "1 x 1");
 }
 
-TEST(LayoutTest, ARoundOfAnotherSizeDividesByTheLargestNumberThatFits) {
-  EXPECT_EQ(Layout(1, 4, 6), "2 x 3");
-  EXPECT_EQ(Layout(1, 4, 7), "7 x 1");
+// Seven ranks with a whole copy each need four times the memory that the job asked for.
+TEST(LayoutTest, ARoundOfAnotherSizeNeverGivesARankMoreOfTheStateThanWasAskedFor) {
+  EXPECT_EQ(Layout(1, 4, 6), "1 x 6");
+  EXPECT_EQ(Layout(1, 4, 7), "1 x 7");
+  EXPECT_EQ(Layout(1, 4, 10), "2 x 5");
   EXPECT_EQ(Layout(1, 8, 6), "1 x 6");
+}
+
+TEST(LayoutTest, TheLargestMultipleOfShardFormsARound) {
+  EXPECT_EQ(Form(4, std::nullopt, 1, 8), 8);
+  EXPECT_EQ(Form(4, std::nullopt, 1, 7), 4);
+  EXPECT_EQ(Form(4, std::nullopt, 2, 7), 6) << "12 of 14 ranks";
+  EXPECT_EQ(Form(4, std::nullopt, 8, 7), 7) << "every worker has two copies";
+  EXPECT_EQ(Form(16, std::nullopt, 8, 3), 2);
+}
+
+TEST(LayoutTest, FewerRanksThanShardFormNoRoundUnlessTheJobAllowsIt) {
+  EXPECT_EQ(Form(4, std::nullopt, 1, 3), 0);
+  EXPECT_EQ(Form(4, 3, 1, 3), 3);
+  EXPECT_EQ(Form(4, 3, 1, 2), 0);
+  EXPECT_EQ(Form(4, 1, 1, 7), 4) << "a whole copy is never made for want of a divisor";
+}
+
+TEST(LayoutTest, AnotherDegreeThatLeavesNoRankMoreFormsARoundWhereNoMultipleDoes) {
+  EXPECT_EQ(Form(4, std::nullopt, 6, 1), 1) << "six ranks divide the state";
+  EXPECT_EQ(Form(4, std::nullopt, 6, 3), 2);
+}
+
+TEST(LayoutTest, WithoutShardAllRanksFormARound) {
+  EXPECT_EQ(Form(std::nullopt, std::nullopt, 1, 7), 7);
+  EXPECT_EQ(Form(1, std::nullopt, 1, 7), 7);
+  EXPECT_EQ(Form(4, std::nullopt, 1, 0), 0);
 }
 
 }  // namespace

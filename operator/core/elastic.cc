@@ -13,6 +13,7 @@
 #include "operator/core/index_ranges.h"
 #include "operator/core/membership.h"
 #include "operator/core/roster.h"
+#include "operator/core/shard_fit.h"
 #include "operator/core/spares.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
@@ -148,6 +149,10 @@ Newcomers FindNewcomers(const Draft& draft, int joining) {
     found.there.resize(empty);
     found.others_come = false;
   }
+  // Workers that would be left over do not interrupt the others.
+  const int had = static_cast<int>(members.size());
+  const int formed = WorkersThatForm(draft.spec(), had + static_cast<int>(found.there.size()));
+  found.there.resize(std::max(0, formed - had));
   return found;
 }
 
@@ -243,7 +248,11 @@ MemberSelection ChooseMembers(const Draft& draft) {
     wanted.recheck = std::min(wanted.recheck, EndIsConfirmedAt(draft, *pod));
     return wanted;
   }
-  if (count > 0 && here > 0 && roster.missing <= 0 && roster.unknown == 0) {
+  const std::string too_few =
+      stopping ? "" : WhyNoneForm(draft, static_cast<int>(roster.present.size()));
+  if (!too_few.empty()) wanted.wait_sentence = too_few;
+  if (too_few.empty() && HasShard(draft.spec())) FitToShard(draft, roster);
+  if (too_few.empty() && count > 0 && here > 0 && roster.missing <= 0 && roster.unknown == 0) {
     wanted.workers = std::move(roster.present);
     wanted.seats = std::move(roster.seats);
     return wanted;
@@ -251,11 +260,11 @@ MemberSelection ChooseMembers(const Draft& draft) {
   if (roster.unknown > 0) wanted.wait_reason = Reason::kUnknownAfterTakeOver;
   // Only a gang that does not fit as a whole starts with fewer workers.
   const bool may_be_fewer = HasStarted(draft) || !draft.view.placement.reason.empty();
-  if (roster.unknown > 0 || !may_be_fewer || here < at_least) return wanted;
+  if (roster.unknown > 0 || !may_be_fewer || here < at_least || !too_few.empty()) return wanted;
   // Nobody was lost when the members were changed, and workers that come later join later.
   const bool planned =
       memory.phase == RoundPhase::kHolding && memory.broken_reason == Reason::kMembershipChanged;
-  const bool at_once = stopping || planned ||
+  const bool at_once = stopping || planned || SparesMakeUp(draft, roster) ||
                        (ShrinksOnFailure(draft.spec()) && memory.phase == RoundPhase::kHolding);
   const absl::Time until = memory.phase_since + draft.options.replacement_wait;
   if (at_once || draft.view.now >= until) {

@@ -1,5 +1,6 @@
 #include "operator/core/held_slices.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -19,16 +20,24 @@ int ShardsOfRound(const Draft& draft) {
       .shard();
 }
 
+std::vector<v1alpha1::StateSlice> SlicesOf(const Member& member, int shards) {
+  std::vector<v1alpha1::StateSlice> slices;
+  for (int i = 0; i < std::min(member.ranks(), shards); ++i) {
+    v1alpha1::StateSlice slice;
+    slice.set_shard((member.first_rank() + i) % shards);
+    slice.set_shards(shards);
+    slices.push_back(std::move(slice));
+  }
+  return slices;
+}
+
 bool HoldEverySlice(const Draft& draft, absl::FunctionRef<bool(const Member&)> stays) {
   if (!draft.spec().has_trainer()) return false;
   const int shards = ShardsOfRound(draft);
   std::vector<SliceSpan> staying;
   for (const Member& member : draft.plan.memory.members) {
     if (!stays(member)) continue;
-    for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
-      v1alpha1::StateSlice slice;
-      slice.set_shard(rank % shards);
-      slice.set_shards(shards);
+    for (const v1alpha1::StateSlice& slice : SlicesOf(member, shards)) {
       staying.push_back(SpanOf(slice));
     }
   }

@@ -47,7 +47,14 @@ void KeepSpares(Draft& draft) {
 
 void ShowSpares(Draft& draft) {
   v1alpha1::WorkersStatus& workers = *draft.status().mutable_workers();
-  if (SpareCount(draft.spec()) == 0) return workers.clear_spares();
+  if (SpareCount(draft.spec()) == 0) {
+    const auto waits = [&](const Worker& worker) {
+      return WaitsForShard(draft, worker) && CanTakeSeat(draft, worker);
+    };
+    const auto left = std::count_if(draft.workers.begin(), draft.workers.end(), waits);
+    if (left == 0) return workers.clear_spares();
+    return workers.set_spares(static_cast<int>(left));
+  }
   const std::set<int> members = MemberIndices(draft.plan.memory.members);
   int ready = 0;
   for (const Worker& worker : draft.workers) {

@@ -110,10 +110,10 @@ bool AdoptOrWait(Draft& draft) {
   } else if (!in.empty()) {
     memory.was_active = true;
     memory.active_round = memory.id.round;
-    NoteHolders(memory);
     for (size_t i = 0; i < in.size(); ++i) {
       memory.members[i].set_first_rank(in[i]->agent->first_rank);
     }
+    NoteHolders(draft);
     memory.swap.places = draft.WorkersWanted();
     memory.broken_reason = Reason::kWorkerLost;
     memory.broken_sentence = "a member of the recorded round was lost while no operator ran";

@@ -19,6 +19,7 @@
 #include "operator/core/ledger_book.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 // The memory that one leadership has of a job between two decisions. Nothing in it is durable: a
@@ -63,6 +64,8 @@ struct MoveMemory {
   std::string why;
   std::string node;                               // which later incarnations avoid; empty: none
   absl::Time restored_at = absl::InfinitePast();  // from the pod, by a new leader
+  // The job is better off without the worker than with it there: its pods never go back.
+  bool for_good = false;
 };
 
 // The pods of one worker index, as this leadership saw them.
@@ -87,7 +90,8 @@ struct WorkerMemory {
   // Missed a phase's deadline and is to be replaced.
   bool needs_replacement = false;
   NoticeMemory notice;
-  int told_to_stop = 0;  // the incarnation that was told to stop
+  // The incarnation that was told to stop; status.workers.toldToStop has it, too.
+  int told_to_stop = 0;
   // When this leadership first saw the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;
@@ -259,8 +263,9 @@ struct RoundMemory {
   BackoffMemory backoff;
   // The committed step at the time the round became Active.
   int64_t active_from_step = -1;
-  // (index, incarnation) of the last Active round's members: they hold the newest state.
-  std::set<std::pair<int, int>> holders;
+  // (index, incarnation) of the last Active round's members, which hold the newest state, with the
+  // slices of it that each has.
+  std::map<std::pair<int, int>, std::vector<v1alpha1::StateSlice>> holders;
   bool was_active = false;  // some round of this job has been Active
   // The newest round that was Active; reports of earlier rounds no longer matter.
   int64_t active_round = 0;
@@ -322,8 +327,8 @@ inline bool IsExcluded(const RoundMemory& memory, int index, int incarnation) {
          memory.link_test.excluded == std::pair(index, incarnation);
 }
 
-// Returns true if this leadership told the incarnation to stop: how it ends after that proves
-// nothing.
+// Returns true if this leadership or an earlier one told the incarnation to stop: how it ends after
+// that proves nothing.
 inline bool WasToldToStop(const RoundMemory& memory, int index, int incarnation) {
   const WorkerMemory* worker = FindWorkerMemory(memory, index);
   return worker != nullptr && worker->told_to_stop == incarnation;

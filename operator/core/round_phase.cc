@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/held_slices.h"
 #include "operator/core/resize.h"
 #include "operator/core/resumed.h"
 #include "operator/core/swap.h"
@@ -19,10 +20,13 @@ void MoveRound(Draft& draft, RoundEvent event) {
   memory.phase_since = draft.view.now;
 }
 
-void NoteHolders(RoundMemory& memory) {
+void NoteHolders(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  const int shards = ShardsOfRound(draft);
   memory.holders.clear();
   for (const v1alpha1::Member& member : memory.members) {
-    memory.holders.emplace(member.worker().index(), member.worker().incarnation());
+    memory.holders[{member.worker().index(), member.worker().incarnation()}] =
+        SlicesOf(member, shards);
   }
 }
 
@@ -34,7 +38,7 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   NoteSwapped(draft);
   NoteRoundBegan(draft);
   NoteResumed(draft);
-  NoteHolders(memory);
+  NoteHolders(draft);
   memory.ready.clear();
   memory.stop.sent_session.clear();
   memory.question.asked.clear();

@@ -17,7 +17,7 @@ void MoveRound(Draft& draft, RoundEvent event);
 void BecomeActive(Draft& draft, RoundEvent event, Reason reason);
 
 // Notes that the round's members hold the newest state.
-void NoteHolders(RoundMemory& memory);
+void NoteHolders(Draft& draft);
 
 }  // namespace muster::control
 

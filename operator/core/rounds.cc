@@ -159,6 +159,7 @@ void TryOpen(Draft& draft) {
 // After Go, the newest state is that of the members that do not receive it.
 void NoteDonors(RoundMemory& memory) {
   const v1alpha1::ResumePoint& resume = memory.go->resume();
+  const auto before = std::move(memory.holders);
   memory.holders.clear();
   if (resume.source() != v1alpha1::ResumePoint::LIVE &&
       resume.source() != v1alpha1::ResumePoint::MEMORY) {
@@ -168,7 +169,10 @@ void NoteDonors(RoundMemory& memory) {
   for (const Member& member : memory.members) {
     for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
       if (receivers.count(rank) > 0) continue;
-      memory.holders.emplace(member.worker().index(), member.worker().incarnation());
+      const std::pair key(member.worker().index(), member.worker().incarnation());
+      const auto known = before.find(key);
+      memory.holders[key] =
+          known == before.end() ? std::vector<v1alpha1::StateSlice>() : known->second;
     }
   }
 }

@@ -5,12 +5,17 @@
 #include "operator/core/workers.h"
 
 // Spares: workers beyond those that train, which wait with their program loaded. Any worker can be
-// one: a lost worker's replacement is, once a spare has its seat (seats.h).
+// one: a lost worker's replacement is, once a spare has its seat (seats.h), and so are the workers
+// that are left over where parallelism.shard needs a multiple (shard_fit.h).
 namespace muster::control {
 
 // Returns true if the job trains, or forms a round, with all the workers that it wants, and this is
 // none of them. How it fares changes nothing for the round.
 bool IsWaitingSpare(const Draft& draft, const Worker& worker);
+
+// Returns true if the job trains without this worker, because the ranks of those that are there are
+// no multiple of parallelism.shard, or because the worker itself is not there.
+bool WaitsForShard(const Draft& draft, const Worker& worker);
 
 // Returns true if it is the agent of a waiting spare that was in no round yet. The end of its ranks
 // has broken nothing.

@@ -1,6 +1,10 @@
 #include "operator/core/spec_values.h"
 
 #include <algorithm>
+#include <string>
+
+#include "base/backoff.h"
+#include "planner/layout.h"
 
 namespace muster::control {
 
@@ -13,7 +17,19 @@ int WorkerCount(const TrainingJobSpec& spec) {
 int MinWorkers(const TrainingJobSpec& spec) {
   const int count = WorkerCount(spec);
   if (!spec.workers().has_min()) return std::max(1, count);
-  return std::clamp(spec.workers().min(), 1, std::max(1, count));
+  int least = std::clamp(spec.workers().min(), 1, std::max(1, count));
+  while (least < count && WorkersThatForm(spec, least) < least) ++least;
+  return least;
+}
+
+int WorkersThatForm(const TrainingJobSpec& spec, int workers) {
+  return planner::WorkersThatForm(spec.trainer().parallelism(), planner::RanksOf(spec.workers()),
+                                  workers);
+}
+
+bool HasShard(const TrainingJobSpec& spec) {
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  return parallelism.zero() > 0 && parallelism.shard() > 1;
 }
 
 bool GrowsByItself(const TrainingJobSpec& spec) { return spec.elastic().policy() == "Grow"; }
@@ -50,8 +66,11 @@ absl::Duration FailureWindow(const TrainingJobSpec& spec) {
 
 BackoffBounds RetryBackoff(const TrainingJobSpec& spec, const BackoffBounds& otherwise) {
   const v1alpha1::FailurePolicySpec& policy = spec.failure_policy();
-  return {ParseDurationOr(policy.initial_backoff(), otherwise.first),
-          ParseDurationOr(policy.max_backoff(), otherwise.longest)};
+  const auto wait = [](const std::string& text, absl::Duration unsaid) {
+    return text.empty() ? unsaid : std::max(kShortestRetry, ParseDurationOr(text, unsaid));
+  };
+  return {wait(policy.initial_backoff(), otherwise.first),
+          wait(policy.max_backoff(), otherwise.longest)};
 }
 
 bool LeaderDecidesSuccess(const TrainingJobSpec& spec) { return spec.success_policy() == "Leader"; }

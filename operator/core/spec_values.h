@@ -17,7 +17,12 @@ namespace muster::control {
 inline constexpr char kManagedByMuster[] = "muster.dev/operator";
 
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
+// Returns the smallest number of workers, from workers.min on, that can form a round.
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
+// Returns how many of so many workers form a round (planner/layout.h). The others wait as spares.
+int WorkersThatForm(const v1alpha1::TrainingJobSpec& spec, int workers);
+// Returns true if the number of ranks of a round has to suit parallelism.shard.
+bool HasShard(const v1alpha1::TrainingJobSpec& spec);
 // Returns workers.spares; 0 for a job that grows by itself, whose further workers train.
 int SpareCount(const v1alpha1::TrainingJobSpec& spec);
 // Returns the most workers that the job may grow to by itself: WorkerCount unless elastic.policy is
@@ -30,7 +35,8 @@ absl::Duration GrowthSnooze(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
-// Returns the waits between tries of what fails; `otherwise` where the spec does not say.
+// Returns the waits between tries of what fails, kShortestRetry at least; `otherwise` where the
+// spec does not say.
 BackoffBounds RetryBackoff(const v1alpha1::TrainingJobSpec& spec, const BackoffBounds& otherwise);
 bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);
 bool LeaderDecidesSuccess(const v1alpha1::TrainingJobSpec& spec);  // successPolicy Leader

@@ -10,6 +10,7 @@
 #include "operator/core/fence.h"
 #include "operator/core/floor.h"
 #include "operator/core/keep_spares.h"
+#include "operator/core/spares.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/startup.h"
 
@@ -143,6 +144,16 @@ int LivingMembers(const Draft& draft) {
   return living;
 }
 
+// Returns how many workers wait although they could train; empty if none do.
+std::string DescribeLeftOver(const Draft& draft) {
+  if (!HasShard(draft.spec()) || SpareCount(draft.spec()) > 0) return "";
+  const int left = ReadySpares(draft);
+  if (left == 0) return "";
+  return absl::StrCat("; ", left, left == 1 ? " waits as a spare" : " wait as spares",
+                      " until the ranks are a larger multiple of parallelism.shard, ",
+                      draft.spec().trainer().parallelism().shard());
+}
+
 void ShowDegraded(Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return;
@@ -161,8 +172,9 @@ void ShowDegraded(Draft& draft) {
     return draft.Condition(ConditionType::kDegraded, false, Reason::kAllWorkers, sentence);
   }
   const std::optional<std::string> blocked = DescribeBlockedPod(draft);
-  draft.Condition(ConditionType::kDegraded, true, Reason::kFewerWorkers,
-                  blocked ? absl::StrCat(sentence, ": ", *blocked) : sentence);
+  draft.Condition(
+      ConditionType::kDegraded, true, Reason::kFewerWorkers,
+      absl::StrCat(sentence, DescribeLeftOver(draft), blocked ? ": " : "", blocked.value_or("")));
 }
 
 // A job that made room for another waits for its turn even before the queue has said so.

@@ -25,6 +25,10 @@ struct RunConfig {
 using SpecReader =
     std::function<absl::StatusOr<RunConfig>(const v1alpha1::TrainingJobSpec& wanted)>;
 
+// Returns ResourceExhausted if this rank's memory has no room for its part of the state while so
+// many ranks of a round divide a copy of it.
+using RoundFitCheck = std::function<absl::Status(int shards)>;
+
 }  // namespace muster::trainer
 
 #endif  // MUSTER_TRAINER_ENGINE_RUN_CONFIG_H_

@@ -71,6 +71,8 @@ class Trainer {
     InitialWeights* initial = nullptr;
     // Reads the spec that a round brings; without it every round trains by the first one.
     SpecReader read_spec = nullptr;
+    // Without it a round of any size is joined.
+    RoundFitCheck fits = nullptr;
   };
   Trainer(const TrainerSettings& settings, const Parts& parts);
   ~Trainer();

@@ -128,6 +128,8 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
     return absl::InvalidArgumentError("the order to go names no endpoint of the round's store");
   }
   MUSTER_RETURN_IF_ERROR(adopted_);
+  MUSTER_ASSIGN_OR_RETURN(const MeshShape shape, MeshShapeOf(go, world_size_));
+  if (parts_.fits != nullptr) MUSTER_RETURN_IF_ERROR(parts_.fits(shape.shard));
   MUSTER_ASSIGN_OR_RETURN(mesh_,
                           RoundMesh::Connect(go, rank_, world_size_, parts_.network, parts_.inbox));
   Communicator& world = mesh_->world();

@@ -74,4 +74,14 @@ absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int
       " are activations: use a smaller model, microBatch or sequence"));
 }
 
+absl::Status CheckRound(int shards, int usual, absl::FunctionRef<absl::Status(int among)> check) {
+  if (shards >= usual) return absl::OkStatus();
+  const absl::Status fits = check(shards);
+  if (!absl::IsResourceExhausted(fits)) return fits;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("this round divides the state among ", shards, shards == 1 ? " rank" : " ranks",
+                   ", a round of all workers among ", usual, ": ", fits.message(),
+                   ", or raise workers.min, so that the job waits for more workers"));
+}
+
 }  // namespace muster::trainer

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "planner/memory.h"
 
@@ -19,6 +20,11 @@ int64_t AvailableMemory();
 // ranks that need `estimate` each do not fit into `available`; `where` is where that is.
 absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
                          std::string_view where);
+
+// Checks a round whose ranks divide a copy of the state among `shards`, while a round of all
+// workers, for which memory was checked at the start, divides it among `usual`. With fewer, `check`
+// is asked whether a rank has room; its error is returned with both numbers.
+absl::Status CheckRound(int shards, int usual, absl::FunctionRef<absl::Status(int among)> check);
 
 // Returns the number of bytes of `key` in a text of /proc/meminfo's format; -1 if there is none.
 int64_t ReadMeminfo(std::string_view text, std::string_view key);

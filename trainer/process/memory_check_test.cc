@@ -26,5 +26,22 @@ TEST(MemoryCheckTest, NamesTheBytesNeededAndTheBytesAvailable) {
       "microBatch or sequence");
 }
 
+// A job of eight ranks with zero: 3 needs twice the memory on each of four.
+TEST(MemoryCheckTest, ARoundOfFewerRanksIsJoinedOnlyWithRoomForItsLargerParts) {
+  const auto check = [](int among) {
+    return CheckMemory({.optimizer = (int64_t{64} << 20) / among}, 1, 10 << 20, "here");
+  };
+  EXPECT_TRUE(CheckRound(8, 8, check).ok());
+  EXPECT_TRUE(CheckRound(16, 8, check).ok());
+  EXPECT_TRUE(CheckRound(7, 8, check).ok());
+  const absl::Status none = CheckRound(4, 8, check);
+  EXPECT_TRUE(absl::IsResourceExhausted(none));
+  EXPECT_EQ(
+      none.message().find("this round divides the state among 4 ranks, a round of all workers "
+                          "among 8: not enough memory for the model: 16777216 bytes"),
+      0u)
+      << none.message();
+}
+
 }  // namespace
 }  // namespace muster::trainer

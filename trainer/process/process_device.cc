@@ -78,9 +78,9 @@ absl::Status CheckFp8Of(const ProcessDevice& device) {
 }
 
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
-                           int ranks) {
+                           int ranks, int64_t available) {
   if (device.runtime == nullptr) {
-    return CheckMemory(estimate, ranks, AvailableMemory(), "on this machine");
+    return CheckMemory(estimate, ranks, available, "on this machine");
   }
   planner::MemoryEstimate there = estimate;
   there.checkpoint_copy = 0;
@@ -88,7 +88,7 @@ absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEst
                                      absl::StrCat("on the GPU ", device.facts.name)));
   const planner::MemoryEstimate here = {.checkpoint_copy = estimate.checkpoint_copy,
                                         .fixed = estimate.fixed};
-  return CheckMemory(here, ranks, AvailableMemory(), "on this machine, for copies of checkpoints");
+  return CheckMemory(here, ranks, available, "on this machine, for copies of checkpoints");
 }
 
 }  // namespace muster::trainer

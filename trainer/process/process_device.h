@@ -33,9 +33,10 @@ absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec
 absl::Status CheckFp8Of(const ProcessDevice& device);
 
 // Checks that the model fits: on a GPU, one rank's state and activations there, and the copies of
-// checkpoints in the host's memory. ResourceExhausted as CheckMemory().
+// checkpoints in the host's memory, of which `available` bytes are free. ResourceExhausted as
+// CheckMemory().
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
-                           int ranks);
+                           int ranks, int64_t available);
 
 }  // namespace muster::trainer
 

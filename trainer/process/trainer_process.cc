@@ -28,6 +28,7 @@
 #include "trainer/process/bf16_check.h"
 #include "trainer/process/device_network.h"
 #include "trainer/process/gloo_network.h"
+#include "trainer/process/memory_check.h"
 #include "trainer/process/pretrained_initial_weights.h"
 #include "trainer/process/script_initial_weights.h"
 #include "trainer/process/spec_reader.h"
@@ -79,10 +80,10 @@ void CountCopies(const v1alpha1::TrainingJobSpec& spec, planner::MemoryEstimate&
   if (spec.checkpoint().has_memory()) memory.checkpoint_copy *= 2;
 }
 
-// Returns the memory that a rank of the job needs.
+// Returns the memory that a rank of the job needs while so many ranks divide a copy of the state.
 absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJobSpec& spec,
                                                      const planner::ModelShape& shape,
-                                                     const TrainingOptions& training) {
+                                                     const TrainingOptions& training, int shards) {
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
   MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
   const planner::MemoryEstimate whole = planner::EstimateMemory(
@@ -90,19 +91,14 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
       static_cast<int32_t>(training.sequence), kind,
       training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu);
   planner::MemoryEstimate memory = planner::DivideMemory(
-      whole, planner::UnitSizesOf(shape), spec.trainer().parallelism().zero(), ShardsOf(spec),
+      whole, planner::UnitSizesOf(shape), spec.trainer().parallelism().zero(), shards,
       {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
   CountCopies(spec, memory);
   return memory;
 }
 
-// Returns the memory that a rank needs for a model of which no more than the parameters is known.
-absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::TrainingJobSpec& spec,
-                                                           const Model& model,
-                                                           const TrainingOptions& training) {
-  MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
-  MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
+planner::UnitSizes UnitSizesOf(const Model& model) {
   std::set<std::string> names;
   planner::UnitSizes units{.blocks = static_cast<int64_t>(model.blocks.size())};
   for (const auto& block : model.blocks) {
@@ -112,15 +108,23 @@ absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::Train
     }
     units.block = std::max(units.block, units.parameters - before);
   }
+  return units;
+}
+
+// Returns the memory that a rank needs for a model of which no more than the parameters is known.
+absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::TrainingJobSpec& spec,
+                                                           const planner::UnitSizes& units,
+                                                           const TrainingOptions& training,
+                                                           int shards) {
+  MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
+  MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
   const planner::MemoryEstimate whole = planner::EstimateState(units.parameters, precision, kind);
   planner::MemoryEstimate memory =
-      planner::DivideMemory(whole, units, spec.trainer().parallelism().zero(), ShardsOf(spec));
+      planner::DivideMemory(whole, units, spec.trainer().parallelism().zero(), shards);
   if (training.deterministic) memory.gradients = whole.gradients;
   // The file is in memory while the first weights are taken from it, before any checkpoint.
   memory.checkpoint_copy = std::max(memory.checkpoint_copy, whole.parameters);
   CountCopies(spec, memory);
-  MUSTER_LOG(INFO, "the memory for activations of a TorchScript model is not known, nor checked",
-             {"parameters", units.parameters}, {"other_bytes", memory.Total()});
   return memory;
 }
 
@@ -159,8 +163,12 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
   return absl::OkStatus();
 }
 
+absl::Status TrainerProcess::CheckFits(int shards) const {
+  MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory, estimate_(shards));
+  return CheckMemoryOf(device_, memory, ranks_starting_, available_);
+}
+
 absl::StatusOr<Model> TrainerProcess::BuildScriptModel(const v1alpha1::TrainingJobSpec& spec,
-                                                       const ProcessOptions& options,
                                                        Files& files) {
   const v1alpha1::ModelSpec& wanted = spec.trainer().model();
   const TrainingOptions& training = config_.training;
@@ -174,15 +182,19 @@ absl::StatusOr<Model> TrainerProcess::BuildScriptModel(const v1alpha1::TrainingJ
       vocabulary_, planner::ResolveVocabulary(wanted, static_cast<int32_t>(dataset_.vocabulary)));
   MUSTER_ASSIGN_OR_RETURN(Model model,
                           LoadScriptModel(files, wanted.torch_script(), training.types.parameters));
-  MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
-                          EstimateScriptRank(spec, model, training));
-  MUSTER_RETURN_IF_ERROR(CheckMemoryOf(device_, memory, options.ranks_starting));
+  const planner::UnitSizes units = UnitSizesOf(model);
+  estimate_ = [this, units](int shards) {
+    return EstimateScriptRank(spec_, units, config_.training, shards);
+  };
+  MUSTER_LOG(INFO, "the memory for activations of a TorchScript model is not known, nor checked",
+             {"parameters", units.parameters});
+  MUSTER_RETURN_IF_ERROR(CheckFits(ShardsOf(spec)));
   return model;
 }
 
 absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec& spec,
-                                                 const ProcessOptions& options, Files& files) {
-  if (spec.trainer().model().has_torch_script()) return BuildScriptModel(spec, options, files);
+                                                 Files& files) {
+  if (spec.trainer().model().has_torch_script()) return BuildScriptModel(spec, files);
   MUSTER_ASSIGN_OR_RETURN(
       const planner::ModelShape shape,
       planner::ResolveModel(spec.trainer().model(), static_cast<int32_t>(dataset_.vocabulary)));
@@ -195,9 +207,10 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
   if (training.types.fp8) {
     MUSTER_RETURN_IF_ERROR(planner::CheckFp8(shape, training.micro_batch, training.sequence));
   }
-  MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory,
-                          EstimateRank(spec, shape, training));
-  MUSTER_RETURN_IF_ERROR(CheckMemoryOf(device_, memory, options.ranks_starting));
+  estimate_ = [this, shape](int shards) {
+    return EstimateRank(spec_, shape, config_.training, shards);
+  };
+  MUSTER_RETURN_IF_ERROR(CheckFits(ShardsOf(spec)));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);
 }
@@ -236,6 +249,12 @@ SpecReader TrainerProcess::MakeSpecReader() const {
   return [this](const v1alpha1::TrainingJobSpec& wanted) -> absl::StatusOr<RunConfig> {
     MUSTER_RETURN_IF_ERROR(CheckSameSources(spec_, wanted));
     return ReadConfig(wanted, config_.settings.local_rank);
+  };
+}
+
+RoundFitCheck TrainerProcess::MakeFitCheck() const {
+  return [this](int shards) {
+    return CheckRound(shards, ShardsOf(spec_), [this](int among) { return CheckFits(among); });
   };
 }
 
@@ -307,11 +326,13 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   std::unique_ptr<TrainerProcess> process(new TrainerProcess(files, clock));
   process->spec_ = configure.spec();
   const v1alpha1::TrainingJobSpec& spec = process->spec_;
+  process->ranks_starting_ = options.ranks_starting;
+  process->available_ = AvailableMemory();
   const int local_rank = configure.local_rank();
   MUSTER_ASSIGN_OR_RETURN(process->device_, ChooseDevice(spec, local_rank, options.load_devices));
   MUSTER_ASSIGN_OR_RETURN(process->config_, process->ReadConfig(spec, local_rank));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
-  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options, files));
+  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, files));
   process->initial_ = process->MakeInitialWeights(files, model);
   MUSTER_ASSIGN_OR_RETURN(
       process->state_,
@@ -342,7 +363,8 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .copies = process->copies_.get(),
                                                 .replicas = process->replicas_.get(),
                                                 .initial = process->initial_.get(),
-                                                .read_spec = process->MakeSpecReader()});
+                                                .read_spec = process->MakeSpecReader(),
+                                                .fits = process->MakeFitCheck()});
   return process;
 }
 

@@ -1,12 +1,15 @@
 #ifndef MUSTER_TRAINER_PROCESS_TRAINER_PROCESS_H_
 #define MUSTER_TRAINER_PROCESS_TRAINER_PROCESS_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "planner/memory.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/data/batch_source.h"
@@ -55,10 +58,11 @@ class TrainerProcess {
       : timer_(clock, Phase::kInit), state_files_(files) {}
   absl::Status OpenData(const v1alpha1::TrainerSpec& spec, const ProcessOptions& options,
                         Files& files);
-  absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
-                                   const ProcessOptions& options, Files& files);
-  absl::StatusOr<Model> BuildScriptModel(const v1alpha1::TrainingJobSpec& spec,
-                                         const ProcessOptions& options, Files& files);
+  absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec, Files& files);
+  absl::StatusOr<Model> BuildScriptModel(const v1alpha1::TrainingJobSpec& spec, Files& files);
+  // Returns ResourceExhausted if a rank has no room while so many divide a copy of the state.
+  absl::Status CheckFits(int shards) const;
+  RoundFitCheck MakeFitCheck() const;
   std::unique_ptr<InitialWeights> MakeInitialWeights(Files& files, const Model& model) const;
   absl::StatusOr<RunConfig> ReadConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank) const;
   SpecReader MakeSpecReader() const;
@@ -72,6 +76,10 @@ class TrainerProcess {
   PhaseTimer timer_;
   v1alpha1::TrainingJobSpec spec_;  // the spec by which everything below was opened
   ProcessDevice device_;
+  int ranks_starting_ = 1;
+  int64_t available_ = 0;  // bytes of the host's memory that were free before anything was opened
+  // Estimates a rank's memory while so many ranks divide a copy of the state.
+  std::function<absl::StatusOr<planner::MemoryEstimate>(int shards)> estimate_;
   RunConfig config_;
   Dataset dataset_;
   int64_t vocabulary_ = 0;  // the model's

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/core/index_ranges.h"
+#include "operator/core/spec_values.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/filter/filter_memo.h"
 
@@ -34,7 +35,8 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
   partial.missing.assign(missing.begin(), missing.end());
   partial.request.job = kube::ToString({job.ns, job.name});
   partial.request.max = static_cast<int>(partial.placed.size() + missing.size());
-  partial.request.min = std::clamp(spec.workers().min(), 1, partial.request.max);
+  partial.request.min =
+      std::min(spec.workers().has_min() ? MinWorkers(spec) : 1, partial.request.max);
   partial.request.required_level = spec.topology().require();
   partial.request.preferred_level = spec.topology().prefer();
   partial.request.spot = SpotBoundsOf(spec);

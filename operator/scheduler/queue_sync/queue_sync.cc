@@ -109,6 +109,10 @@ void QueueSync::Read(QueueJobState& standing, const JobCache::Object& job) const
   *standing.spec.mutable_workers() = spec.workers();
   if (spec.has_topology()) *standing.spec.mutable_topology() = spec.topology();
   if (spec.has_spot()) *standing.spec.mutable_spot() = spec.spot();
+  if (HasShard(spec)) {
+    // The smallest round of the job depends on it.
+    *standing.spec.mutable_trainer()->mutable_parallelism() = spec.trainer().parallelism();
+  }
   if (spec.has_queue()) standing.spec.set_queue(spec.queue());
   if (spec.has_priority_class_name()) {
     standing.spec.set_priority_class_name(spec.priority_class_name());

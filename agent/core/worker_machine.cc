@@ -211,6 +211,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
 void WorkerMachine::AdoptRound(const v1alpha1::PrepareRound& prepare) {
   round_spec_ = prepare.spec();
   trajectory_ = prepare.trajectory();
+  secret_ = prepare.secret();
   first_rank_ = prepare.member().first_rank();
   world_size_ = prepare.world_size();
   group_rank_ = prepare.group_rank();

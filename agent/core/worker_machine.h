@@ -188,6 +188,7 @@ class WorkerMachine {
   // round that with which they were started.
   v1alpha1::TrainingJobSpec round_spec_;
   std::string trajectory_;
+  std::string secret_;  // of round_; never logged
   absl::Time prepare_deadline_;
   int port_ = 0;  // reserved for this round's store, for a job's own command
   bool port_asked_ = false;

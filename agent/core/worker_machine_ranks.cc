@@ -151,6 +151,7 @@ void WorkerMachine::SendPrepare(RankSlot& slot) {
   message.mutable_prepare()->set_world_size(world_size_);
   *message.mutable_prepare()->mutable_spec() = round_spec_;
   message.mutable_prepare()->set_trajectory(trajectory_);
+  message.mutable_prepare()->set_secret(secret_);
   AddReplicaFolders(slot.local_rank, *message.mutable_prepare());
   ToRank(slot, std::move(message));
 }

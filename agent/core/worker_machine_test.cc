@@ -183,9 +183,11 @@ TEST(WorkerMachineTest, OldAndNewProcessesGetTheSpecOfTheRoundNotOfWelcome) {
   ASSERT_EQ(survivor.size(), 1u);
   EXPECT_EQ(survivor[0].prepare().spec().trainer().optimizer().learning_rate(), 0.5);
   EXPECT_EQ(survivor[0].prepare().trajectory(), "second");
+  EXPECT_EQ(survivor[0].prepare().secret(), "secret of 2");
   const v1alpha1::ToTrainer& last = fresh.back();
   EXPECT_EQ(last.prepare().spec().trainer().optimizer().learning_rate(), 0.5);
   EXPECT_EQ(last.prepare().trajectory(), "second");
+  EXPECT_EQ(last.prepare().secret(), "secret of 2");
 }
 
 TEST(WorkerMachineTest, ARankThatTrainsByAnotherSpecThanTheRoundDoesNotJoin) {

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "agent/core/worker_event.h"
 #include "agent/core/worker_machine.h"
@@ -72,6 +73,7 @@ class World {
     prepare->set_fresh(fresh);
     *prepare->mutable_spec() = spec_;
     prepare->set_trajectory(trajectory_);
+    prepare->set_secret(absl::StrCat("secret of ", round));
     *prepare->mutable_round() = Round(term, round);
     auto* member = prepare->mutable_member();
     *member->mutable_worker() = worker_;

@@ -1,25 +1,15 @@
 #include "base/object_store/aws_signature.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/percent_encoding.h"
+#include "base/secrets.h"
 #include "base/sha256.h"
 
 namespace muster {
 namespace {
 
 constexpr char kAlgorithm[] = "AWS4-HMAC-SHA256";
-
-std::string Hmac(std::string_view key, std::string_view text) {
-  unsigned char out[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(), out, &size);
-  return std::string(reinterpret_cast<const char*>(out), size);
-}
 
 std::string SignedHeaders(const RequestToSign& request) {
   std::string names;
@@ -39,8 +29,8 @@ std::string CanonicalRequest(const RequestToSign& request) {
 }
 
 std::string SigningKey(const std::string& secret, std::string_view day, std::string_view region) {
-  const std::string of_day = Hmac(absl::StrCat("AWS4", secret), day);
-  return Hmac(Hmac(Hmac(of_day, region), "s3"), "aws4_request");
+  const std::string of_day = HmacSha256(absl::StrCat("AWS4", secret), day);
+  return HmacSha256(HmacSha256(HmacSha256(of_day, region), "s3"), "aws4_request");
 }
 
 std::string Hex(std::string_view bytes) {
@@ -69,7 +59,7 @@ std::string AuthorizationHeader(const RequestToSign& request, const S3Credential
   const std::string scope = absl::StrCat(day, "/", std::string(region), "/s3/aws4_request");
   const std::string text =
       absl::StrCat(kAlgorithm, "\n", date, "\n", scope, "\n", Sha256Hex(CanonicalRequest(request)));
-  const std::string signature = Hex(Hmac(SigningKey(credentials.secret, day, region), text));
+  const std::string signature = Hex(HmacSha256(SigningKey(credentials.secret, day, region), text));
   return absl::StrCat(kAlgorithm, " Credential=", credentials.key_id, "/", scope,
                       ",SignedHeaders=", SignedHeaders(request), ",Signature=", signature);
 }

@@ -1,6 +1,7 @@
 #include "operator/reconcile/executor.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "base/secrets.h"
 #include "base/status_macros.h"
 #include "operator/api/codec.h"
 #include "operator/core/checked_status.h"
@@ -116,17 +118,24 @@ bool MakesPods(const TrainingJob& job, const Plan& plan) {
 // Serialises orders. A Go is the same for all members of a round and is serialised once.
 class OrderEncoder {
  public:
+  using SecretOf = std::function<std::string(const RoundStamp&)>;
+  explicit OrderEncoder(SecretOf secret_of) : secret_of_(std::move(secret_of)) {}
+
   EncodedMessage operator()(const Order& order) {
     const auto* go = std::get_if<GoOrder>(&order.what);
     if (go != nullptr && go->go == go_) return encoded_go_;
-    EncodedMessage message =
-        std::visit([](const auto& what) { return Encode(ToMessage(what)); }, order.what);
-    if (go == nullptr) return message;
+    v1alpha1::OperatorMessage message =
+        std::visit([](const auto& what) { return ToMessage(what); }, order.what);
+    if (message.has_prepare()) {
+      message.mutable_prepare()->set_secret(secret_of_(ToStamp(message.prepare().round())));
+    }
+    if (go == nullptr) return Encode(message);
     go_ = go->go;
-    return encoded_go_ = std::move(message);
+    return encoded_go_ = Encode(message);
   }
 
  private:
+  const SecretOf secret_of_;
   std::shared_ptr<const v1alpha1::GoRound> go_;
   EncodedMessage encoded_go_;
 };
@@ -299,8 +308,12 @@ absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& 
   return WriteStatus(job, plan, version, written);
 }
 
+std::string Executor::SecretOf(const TrainingJob& job, const RoundStamp& round) const {
+  return HmacSha256(secrets_key_, absl::StrCat(job.uid, "/", round.term, ".", round.round));
+}
+
 absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
-  OrderEncoder encode;
+  OrderEncoder encode([&](const RoundStamp& round) { return SecretOf(job, round); });
   for (const Order& order : plan.orders) {
     if (may_order_ != nullptr) {
       if (const absl::Status may = may_order_(); !may.ok()) return kube::FencedError(may);

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
+#include "base/secrets.h"
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/core/plan.h"
@@ -41,7 +42,8 @@ bool IsTerminal(const absl::Status& status);
 // Carries out plans, in the order that plan.h gives. The central guarantee: orders are sent only
 // after the API server accepted the status that records their (term, round, membership) against the
 // very version that was decided on, and while `may_order` returns OK, because a process that was
-// stopped between the two may have lost its lease. Stateless but for its seams; thread-safe.
+// stopped between the two may have lost its lease. Stateless but for its seams and a key;
+// thread-safe.
 class Executor {
  public:
   using MayOrder = std::function<absl::Status()>;
@@ -90,6 +92,8 @@ class Executor {
   absl::Status WriteStatus(const TrainingJob& job, const Plan& plan, const std::string& version,
                            Written& written);
   absl::Status SendOrders(const TrainingJob& job, const Plan& plan);
+  // Returns the secret of a round of the job.
+  std::string SecretOf(const TrainingJob& job, const RoundStamp& round) const;
 
   kube::Api& api_;
   AgentRegistry& registry_;
@@ -99,6 +103,9 @@ class Executor {
   FanOut& fan_out_;
   Urgency* const urgency_;
   const std::string policy_namespace_;
+  // The rounds' secrets are made of it, so that the agents of a round get the same one however
+  // often they attach. Another leadership, which has another key, opens rounds of other numbers.
+  const std::string secrets_key_ = RandomSecret();
 };
 
 }  // namespace muster::control

@@ -99,6 +99,22 @@ TEST_F(ExecutorTest, WritesTheStatusThenSendsOrdersAndEvents) {
   EXPECT_EQ(memory_->List(kube::kEvents, {})->items.size(), 1u);
 }
 
+// Nobody else can know it, the agents that attach again get the same one, and nothing stores it.
+TEST_F(ExecutorTest, EachRoundHasASecretThatOnlyItsMembersAreTold) {
+  Plan plan = PlanRound();
+  plan.orders.push_back(plan.orders[0]);
+  plan.orders.push_back({0, 1, "pod", PrepareOrder{{1, 2}, {}, "hash"}});
+  ASSERT_TRUE(Execute(plan).ok());
+  ASSERT_EQ(stream_->sent.size(), 3u);
+  const std::string secret = stream_->sent[0].prepare().secret();
+  EXPECT_EQ(secret.size(), 32u);
+  EXPECT_EQ(stream_->sent[1].prepare().secret(), secret);
+  EXPECT_NE(stream_->sent[2].prepare().secret(), secret);
+  Executor other(*api_, registry_, *events_, PodBuilderOptions{});
+  ASSERT_TRUE(other.Announce(job_, plan).ok());
+  EXPECT_NE(stream_->sent[3].prepare().secret(), secret) << "of another process";
+}
+
 TEST_F(ExecutorTest, AJobHasItsNetworkPolicyBeforeItHasPods) {
   executor_ = std::make_unique<Executor>(*api_, registry_, *events_,
                                          PodBuilderOptions{"unix:/c.sock", "muster-agent"}, nullptr,

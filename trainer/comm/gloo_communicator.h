@@ -12,8 +12,9 @@
 namespace muster::trainer {
 
 struct GlooOptions {
-  // The endpoint of a RoundStore; unused if `size` is 1.
+  // The endpoint of a RoundStore, and its secret; unused if `size` is 1.
   std::string store;
+  std::string secret = "";
   int rank = 0;
   int size = 1;
   // Names the group within the store, e.g. "<term>.<round>": ranks with another tag never meet.

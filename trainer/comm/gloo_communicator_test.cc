@@ -350,6 +350,16 @@ TEST(GlooCommunicatorTest, AProcessEndsWhileItsStuckGroupIsDestroyed) {
       testing::ExitedWithCode(0), "");
 }
 
+// Its certificates are read, and the tensors are sent in clear.
+TEST(GlooCommunicatorTest, ATransportThatOnlyClaimsToEncryptIsRefused) {
+  setenv("GLOO_DEVICE_TRANSPORT", "TCP_TLS", 1);
+  const absl::Status refused = MakeGlooCommunicator({.store = "nowhere", .size = 2}).status();
+  unsetenv("GLOO_DEVICE_TRANSPORT");
+  EXPECT_EQ(refused, absl::FailedPreconditionError(
+                         "GLOO_DEVICE_TRANSPORT is TCP_TLS, which encrypts nothing in this "
+                         "LibTorch: leave it out, and encrypt the network of the pods instead"));
+}
+
 TEST(GlooCommunicatorTest, AStoreThatIsNotHostAndPortIsRefused) {
   EXPECT_EQ(MakeGlooCommunicator({.store = "nowhere", .size = 2}).status(),
             absl::InvalidArgumentError("\"nowhere\" is not host:port"));

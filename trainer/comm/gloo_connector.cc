@@ -1,7 +1,9 @@
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,12 +14,24 @@
 #include "torch/csrc/distributed/c10d/ProcessGroupGloo.hpp"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/gloo_group.h"
+#include "trainer/comm/link_check.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/comm/meeting.h"
 #include "trainer/comm/store_client.h"
 
 namespace muster::trainer {
 namespace {
+
+// The TLS transport of this LibTorch reads its keys and then sends in clear, because the pairs of
+// its contexts are made by those of TCP. Whoever asks for it must not believe to be protected.
+absl::Status CheckTransport() {
+  const char* transport = std::getenv("GLOO_DEVICE_TRANSPORT");
+  if (transport == nullptr || std::string_view(transport) != "TCP_TLS") return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "GLOO_DEVICE_TRANSPORT is TCP_TLS, which encrypts nothing in this LibTorch: leave it out, "
+      "and "
+      "encrypt the network of the pods instead");
+}
 
 // Set while some connector of this process is in Connect().
 std::atomic_flag connecting = ATOMIC_FLAG_INIT;
@@ -133,7 +147,7 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> GlooConnector::Impl::MakeGroup(absl::
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::ConnectBetween(
     absl::Time until) {
-  MUSTER_RETURN_IF_ERROR(client_->Connect(options_.store, until));
+  MUSTER_RETURN_IF_ERROR(client_->Connect(options_.store, options_.secret, until));
   MUSTER_RETURN_IF_ERROR(MeetRanks(*client_, options_.tag, options_.rank, options_.size, until));
   GlooGroup group{.deadline = options_.deadline, .check = options_.check};
   try {
@@ -145,11 +159,14 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::ConnectBetwee
     return absl::UnavailableError(absl::StrCat("cannot connect the ranks: ", e.what()));
   }
   group.sockets = AppearedSockets();
+  MUSTER_RETURN_IF_ERROR(
+      CheckLinks(*client_, options_.tag, options_.rank, options_.size, group.sockets, until));
   return MakeGlooCommunicatorFromGroup(std::move(group));
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::Connect() {
   if (options_.size == 1) return std::move(MakeLocalCommunicators({.size = 1})[0]);
+  MUSTER_RETURN_IF_ERROR(CheckTransport());
   if (connecting.test_and_set()) {
     return absl::FailedPreconditionError("this process is connecting another group already");
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/secrets.h"
 #include "base/status_macros.h"
 
 namespace muster::trainer {
@@ -91,33 +92,58 @@ absl::Status StoreClient::Pause(absl::Duration duration) {
   return ppoll(&aborted, 1, &time, nullptr) > 0 ? absl::AbortedError("aborted") : absl::OkStatus();
 }
 
-absl::Status StoreClient::Connect(const std::string& endpoint, absl::Time until) {
+absl::Status StoreClient::Connect(const std::string& endpoint, const std::string& secret,
+                                  absl::Time until) {
   MUSTER_RETURN_IF_ERROR(CheckEndpoint(endpoint));
+  std::string last;
   while (true) {
     const int fd = StartConnecting(endpoint);
     if (fd >= 0) {
-      const absl::Status status = Await(fd, POLLOUT, until);
+      absl::Status status = Await(fd, POLLOUT, until);
       int error = 0;
       socklen_t size = sizeof(error);
       if (status.ok() && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) {
         MutexLock lock(mu_);
         fd_ = fd;
-        return absl::OkStatus();
+        status = Prove(secret, until);
+        if (status.ok()) return absl::OkStatus();
+        fd_ = -1;
+        last = absl::StrCat(": ", status.message());
       }
       close(fd);
-      if (!absl::IsDeadlineExceeded(status)) MUSTER_RETURN_IF_ERROR(status);
+      if (absl::IsAborted(status) || absl::IsPermissionDenied(status)) return status;
     }
     MUSTER_RETURN_IF_ERROR(Pause(absl::Milliseconds(10)));
     if (Clock::Real().Monotonic() >= until) {
-      return absl::UnavailableError(absl::StrCat("no store answers at ", endpoint));
+      return absl::UnavailableError(absl::StrCat("no store answers at ", endpoint, last));
     }
   }
+}
+
+absl::Status StoreClient::Prove(const std::string& secret, absl::Time until) {
+  in_.clear();
+  out_.clear();
+  MUSTER_RETURN_IF_ERROR(ReadAtLeast(kNonceBytes, until));
+  const std::string nonce = RandomSecret();
+  StoreKeys keys = DeriveStoreKeys(secret, std::string_view(in_).substr(0, kNonceBytes), nonce);
+  in_.erase(0, kNonceBytes);
+  out_ = nonce + keys.client_proof;
+  MUSTER_RETURN_IF_ERROR(SendAll(until));
+  MUSTER_RETURN_IF_ERROR(ReadAtLeast(kProofBytes, until));
+  if (!SecretsEqual(std::string_view(in_).substr(0, kProofBytes), keys.server_proof)) {
+    return absl::PermissionDeniedError(
+        "what answers in place of the round's store does not know the round's secret");
+  }
+  in_.erase(0, kProofBytes);
+  seal_.emplace(std::move(keys.to_server));
+  open_.emplace(std::move(keys.to_client));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StoreAnswer> StoreClient::Ask(const StoreRequest& request, absl::Time until) {
   MutexLock lock(mu_);
   if (fd_ < 0) return Gone("not connected");
-  out_ += Encode(request);
+  out_ += seal_->Seal(Encode(request));
   ++owed_;
   MUSTER_RETURN_IF_ERROR(SendAll(until));
   // Answers to requests that were given up come first.
@@ -137,24 +163,41 @@ absl::Status StoreClient::SendAll(absl::Time until) {
   return absl::OkStatus();
 }
 
+absl::Status StoreClient::ReadMore(absl::Time until) {
+  MUSTER_RETURN_IF_ERROR(Await(fd_, POLLIN, until));
+  char buffer[16384];
+  const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
+  if (n == 0) return Gone("it closed the connection");
+  if (n < 0 && errno != EAGAIN && errno != EINTR) return Gone(std::strerror(errno));
+  if (n > 0) in_.append(buffer, static_cast<size_t>(n));
+  return absl::OkStatus();
+}
+
+absl::Status StoreClient::ReadAtLeast(size_t bytes, absl::Time until) {
+  while (in_.size() < bytes) MUSTER_RETURN_IF_ERROR(ReadMore(until));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<StoreAnswer> StoreClient::ReadAnswer(absl::Time until) {
-  while (in_.size() < 5 || in_.size() < 4 + size_t{ReadLength(in_)}) {
-    MUSTER_RETURN_IF_ERROR(Await(fd_, POLLIN, until));
-    char buffer[16384];
-    const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
-    if (n == 0) return Gone("it closed the connection");
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return Gone(std::strerror(errno));
-    if (n > 0) in_.append(buffer, static_cast<size_t>(n));
+  while (true) {
+    std::string_view rest = in_;
+    const absl::StatusOr<std::optional<std::string>> message = open_->Open(rest);
+    if (!message.ok()) return Gone(std::string(message.status().message()).c_str());
+    if (!message->has_value()) {
+      MUSTER_RETURN_IF_ERROR(ReadMore(until));
+      continue;
+    }
+    std::optional<StoreAnswer> answer = DecodeStoreAnswer(**message);
+    if (!answer) return Gone("its answer is malformed");
+    in_.erase(0, in_.size() - rest.size());
+    return *std::move(answer);
   }
-  const size_t length = ReadLength(in_);
-  if (length == 0) return Gone("its answer is malformed");
-  StoreAnswer answer{in_[4] != 0, in_.substr(5, length - 1)};
-  in_.erase(0, 4 + length);
-  return answer;
 }
 
 absl::Status StoreClient::Set(const std::string& key, const std::string& value, absl::Time until) {
-  return Ask({StoreOperation::kSet, key, value}, until).status();
+  MUSTER_ASSIGN_OR_RETURN(const StoreAnswer answer, Ask({StoreOperation::kSet, key, value}, until));
+  if (answer.found) return absl::OkStatus();
+  return absl::ResourceExhaustedError("the round's store takes no more keys or bytes");
 }
 
 absl::StatusOr<std::optional<std::string>> StoreClient::Get(const std::string& key,

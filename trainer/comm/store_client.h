@@ -24,9 +24,12 @@ class StoreClient {
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;
 
-  // Tries until a store accepts; Unavailable if none has by `until`.
-  absl::Status Connect(const std::string& endpoint, absl::Time until);
+  // Tries until a store accepts that knows `secret`, as it learns that this client does.
+  // Unavailable if none has by `until`; PermissionDenied if something answers that does not know
+  // it.
+  absl::Status Connect(const std::string& endpoint, const std::string& secret, absl::Time until);
 
+  // ResourceExhausted if the store takes no more.
   absl::Status Set(const std::string& key, const std::string& value, absl::Time until);
   // Absent if no rank has set the key yet.
   absl::StatusOr<std::optional<std::string>> Get(const std::string& key, absl::Time until);
@@ -40,7 +43,11 @@ class StoreClient {
  private:
   absl::StatusOr<StoreAnswer> Ask(const StoreRequest& request, absl::Time until)
       MUSTER_EXCLUDES(mu_);
+  absl::Status Prove(const std::string& secret, absl::Time until) MUSTER_REQUIRES(mu_);
   absl::Status SendAll(absl::Time until) MUSTER_REQUIRES(mu_);
+  // Waits for bytes and appends them to in_.
+  absl::Status ReadMore(absl::Time until) MUSTER_REQUIRES(mu_);
+  absl::Status ReadAtLeast(size_t bytes, absl::Time until) MUSTER_REQUIRES(mu_);
   absl::StatusOr<StoreAnswer> ReadAnswer(absl::Time until) MUSTER_REQUIRES(mu_);
   // Waits for `events` on the socket, or for Abort.
   absl::Status Await(int fd, short events, absl::Time until);
@@ -50,7 +57,8 @@ class StoreClient {
   int fd_ MUSTER_GUARDED_BY(mu_) = -1;
   std::string out_ MUSTER_GUARDED_BY(mu_);  // not sent yet
   std::string in_ MUSTER_GUARDED_BY(mu_);   // not read yet
-  int owed_ MUSTER_GUARDED_BY(mu_) = 0;     // answers to come
+  std::optional<StoreSeal> seal_ MUSTER_GUARDED_BY(mu_), open_ MUSTER_GUARDED_BY(mu_);
+  int owed_ MUSTER_GUARDED_BY(mu_) = 0;  // answers to come
 };
 
 }  // namespace muster::trainer

@@ -2,17 +2,23 @@
 #define MUSTER_TRAINER_COMM_STORE_WIRE_H_
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/status/statusor.h"
+
 namespace muster::trainer {
 
-// The messages between a store's client and server over TCP, one answer per request:
-//   request: length, operation, length of key, key, value       answer: length, found, value
-// Lengths are 32-bit little-endian; the first counts the bytes after it. Pure.
+// The messages between a store's client and server over TCP. Pure. Before the first one, each side
+// proves to the other that it knows the round's secret, without telling it:
+//   server: nonce      client: nonce, proof      server: proof
+// From then on each message is sealed, so that nobody on the way can change, repeat or drop one:
+//   length of the message, message, seal
+// with one answer per request:
+//   request: operation, length of key, key, value               answer: found, value
+// Lengths are 32-bit little-endian.
 
 enum class StoreOperation : uint8_t { kSet = 1, kGet = 2, kAdd = 3 };
 
@@ -26,43 +32,40 @@ struct StoreAnswer {
 };
 
 // A longer message is refused: addresses of ranks are a few hundred bytes each.
-constexpr uint32_t kMaxStoreMessage = 1 << 24;
+inline constexpr uint32_t kMaxStoreMessage = 1 << 24;
+inline constexpr size_t kNonceBytes = 32;
+inline constexpr size_t kProofBytes = 32;
+inline constexpr size_t kSealBytes = 16;
 
-inline void AppendLength(std::string& out, size_t length) {
-  const auto value = static_cast<uint32_t>(length);
-  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift));
-}
+std::string Encode(const StoreRequest& request);
+std::string Encode(const StoreAnswer& answer);
+// Absent if the message is malformed.
+std::optional<StoreRequest> DecodeStoreRequest(std::string_view message);
+std::optional<StoreAnswer> DecodeStoreAnswer(std::string_view message);
 
-inline uint32_t ReadLength(std::string_view in) {
-  uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value |= static_cast<uint32_t>(static_cast<uint8_t>(in[i])) << 8 * i;
-  return value;
-}
+// Both sides of a connection derive these from the secret and their nonces.
+struct StoreKeys {
+  std::string client_proof, server_proof;
+  std::string to_server, to_client;  // the keys of the seals
+};
+StoreKeys DeriveStoreKeys(std::string_view secret, std::string_view server_nonce,
+                          std::string_view client_nonce);
 
-inline std::string Encode(const StoreRequest& request) {
-  std::string out;
-  AppendLength(out, 5 + request.key.size() + request.value.size());
-  out.push_back(static_cast<char>(request.operation));
-  AppendLength(out, request.key.size());
-  return out + request.key + request.value;
-}
+// Seals the messages of one direction, or opens them, in their order.
+class StoreSeal {
+ public:
+  explicit StoreSeal(std::string key) : key_(std::move(key)) {}
+  std::string Seal(std::string_view message);
+  // Takes the next message off the front of `in`; absent if it has not arrived whole. Fails if the
+  // message is too long or its seal is broken; nothing after it can be read then.
+  absl::StatusOr<std::optional<std::string>> Open(std::string_view& in);
 
-inline std::string Encode(const StoreAnswer& answer) {
-  std::string out;
-  AppendLength(out, 1 + answer.value.size());
-  out.push_back(answer.found ? 1 : 0);
-  return out + answer.value;
-}
+ private:
+  std::string SealOf(std::string_view message);
 
-// Decodes a message without its first length; absent if it is malformed.
-inline std::optional<StoreRequest> DecodeStoreRequest(std::string_view in) {
-  if (in.size() < 5) return std::nullopt;
-  const auto operation = static_cast<uint8_t>(in[0]);
-  const uint32_t key = ReadLength(in.substr(1));
-  if (operation < 1 || operation > 3 || key > in.size() - 5) return std::nullopt;
-  return StoreRequest{static_cast<StoreOperation>(operation), std::string(in.substr(5, key)),
-                      std::string(in.substr(5 + key))};
-}
+  const std::string key_;
+  uint64_t count_ = 0;
+};
 
 }  // namespace muster::trainer
 

@@ -137,6 +137,7 @@ class CudaRuntime final : public DeviceRuntime {
                     .device = group.device,
                     .make_queue = [index] { return MakeCudaQueue(index); },
                     .store = group.store,
+                    .secret = group.secret,
                     .rank = group.rank,
                     .size = group.size,
                     .tag = group.tag,

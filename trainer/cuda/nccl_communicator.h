@@ -21,8 +21,9 @@ struct NcclOptions {
   c10::Device device = c10::Device(c10::DeviceType::CUDA, 0);
   // Makes the stream of the communicator.
   std::function<absl::StatusOr<std::unique_ptr<DeviceQueue>>()> make_queue;
-  // The endpoint of a RoundStore.
+  // The endpoint of a RoundStore, and its secret.
   std::string store;
+  std::string secret = "";
   int rank = 0;
   int size = 1;
   // Names the group within the store, e.g. "<term>.<round>": ranks with another tag never meet.

@@ -31,7 +31,8 @@ struct DeviceFacts {
 // A group of ranks that each have a device of their own.
 struct DeviceGroup {
   c10::Device device;
-  std::string store;  // the endpoint of a RoundStore
+  std::string store;        // the endpoint of a RoundStore
+  std::string secret = "";  // of that store
   int rank = 0;
   int size = 1;
   std::string tag;  // names the group within the store

@@ -36,6 +36,8 @@ class RoundNetwork {
   virtual ~RoundNetwork() = default;
   // Sets the step deadline of the rounds that are connected from now on.
   virtual void SetDeadline(absl::Duration deadline) = 0;
+  // Sets the secret of the rounds that are served and connected from now on.
+  virtual void SetSecret(std::string secret) = 0;
   // Starts the store of the next round in this process, in place of an earlier one, and returns its
   // host:port.
   virtual absl::StatusOr<std::string> Serve() = 0;

@@ -98,6 +98,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   rank_ = prepare.rank();
   world_size_ = prepare.world_size();
   adopted_ = Adopt(prepare);
+  parts_.network.SetSecret(prepare.secret());
   parts_.progress.SetRound(round_);
   MUSTER_LOG(INFO, "prepared", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_});

@@ -98,6 +98,10 @@ class DeviceNetwork final : public RoundNetwork {
     deadline_ = deadline;
     host_->SetDeadline(deadline);
   }
+  void SetSecret(std::string secret) override {
+    secret_ = secret;
+    host_->SetSecret(std::move(secret));
+  }
   absl::StatusOr<std::string> Serve() override { return host_->Serve(); }
   std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
                                                 const std::string& store) override {
@@ -105,6 +109,7 @@ class DeviceNetwork final : public RoundNetwork {
         host_->MakeConnector(place, store), device_,
         DeviceGroup{.device = device_.device,
                     .store = store,
+                    .secret = secret_,
                     .rank = place.rank,
                     .size = place.size,
                     .tag = absl::StrCat(ToText(place.round), place.group, " on devices"),
@@ -115,6 +120,7 @@ class DeviceNetwork final : public RoundNetwork {
   const std::unique_ptr<RoundNetwork> host_;
   const ProcessDevice device_;
   absl::Duration deadline_;
+  std::string secret_;
 };
 
 }  // namespace

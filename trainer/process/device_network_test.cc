@@ -26,6 +26,7 @@ class HostNetwork final : public RoundNetwork {
  public:
   explicit HostNetwork(std::vector<std::unique_ptr<Communicator>>& ranks) : ranks_(ranks) {}
   void SetDeadline(absl::Duration) override {}
+  void SetSecret(std::string secret) override { secret_ = std::move(secret); }
   absl::StatusOr<std::string> Serve() override { return "thread:1"; }
   std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
                                                 const std::string&) override {
@@ -41,6 +42,7 @@ class HostNetwork final : public RoundNetwork {
 
  private:
   std::vector<std::unique_ptr<Communicator>>& ranks_;
+  std::string secret_;
 };
 
 // Connects ranks with these devices and calls `body` on each.

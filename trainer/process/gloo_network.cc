@@ -26,13 +26,15 @@ class GlooNetwork final : public RoundNetwork {
       : host_(std::move(host)), deadline_(deadline) {}
 
   void SetDeadline(absl::Duration deadline) override { deadline_ = deadline; }
+  void SetSecret(std::string secret) override { secret_ = std::move(secret); }
   absl::StatusOr<std::string> Serve() override {
-    MUSTER_ASSIGN_OR_RETURN(store_, StartRoundStore(host_));
+    MUSTER_ASSIGN_OR_RETURN(store_, StartRoundStore(host_, secret_));
     return store_->endpoint();
   }
   std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
                                                 const std::string& store) override {
     return std::make_unique<Connector>(GlooOptions{.store = store,
+                                                   .secret = secret_,
                                                    .rank = place.rank,
                                                    .size = place.size,
                                                    .tag = ToText(place.round) + place.group,
@@ -43,6 +45,7 @@ class GlooNetwork final : public RoundNetwork {
  private:
   const std::string host_;
   absl::Duration deadline_;
+  std::string secret_;
   std::unique_ptr<RoundStore> store_;
 };
 

@@ -54,6 +54,7 @@ class EndingNetwork final : public RoundNetwork {
  public:
   EndingNetwork(ThreadNetwork::Rounds& rounds, SuddenEnd& end) : inner_(rounds), end_(end) {}
   void SetDeadline(absl::Duration deadline) override { inner_.SetDeadline(deadline); }
+  void SetSecret(std::string secret) override { inner_.SetSecret(std::move(secret)); }
   absl::StatusOr<std::string> Serve() override { return inner_.Serve(); }
   std::unique_ptr<RoundConnector> MakeConnector(const GroupPlace& place,
                                                 const std::string& store) override;

@@ -159,6 +159,7 @@ inline std::vector<v1alpha1::RankReady> Prepare(int64_t round, const Ranks& rank
     v1alpha1::ToTrainer message;
     message.mutable_prepare()->mutable_round()->set_round(round);
     message.mutable_prepare()->set_rank(static_cast<int>(r));
+    message.mutable_prepare()->set_secret(absl::StrCat("secret of round ", round));
     message.mutable_prepare()->set_world_size(static_cast<int>(ranks.size()));
     ranks[r]->Send(message);
   }

@@ -1,0 +1,49 @@
+#include "trainer/comm/link_check.h"
+
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "trainer/comm/peer_user.h"
+
+namespace muster::trainer {
+namespace {
+
+std::string Link(int from, int to) { return absl::StrCat(from, "-", to); }
+
+}  // namespace
+
+absl::Status CheckLinks(StoreClient& client, const std::string& tag, int rank, int size,
+                        const std::set<ConnectedSocket>& sockets, absl::Time until) {
+  const auto key = [&](int of) { return absl::StrCat(tag, "/links/", of); };
+  std::string text;
+  std::set<std::string> mirrored;  // as the other ends tell of these connections
+  for (const ConnectedSocket& socket : sockets) {
+    if (!MayBeOwnUser(socket.fd)) {
+      return absl::PermissionDeniedError(absl::StrCat(
+          "group ", tag, ": another user of this machine has connected to this rank's port ",
+          socket.local_port));
+    }
+    absl::StrAppend(&text, Link(socket.local_port, socket.peer_port), ",");
+    mirrored.insert(Link(socket.peer_port, socket.local_port));
+  }
+  MUSTER_RETURN_IF_ERROR(client.Set(key(rank), text, until));
+  for (int other = 0; other < size; ++other) {
+    if (other == rank) continue;
+    MUSTER_ASSIGN_OR_RETURN(const std::string theirs, client.WaitFor(key(other), until));
+    bool found = false;
+    for (const std::string_view link : absl::StrSplit(theirs, ',', absl::SkipEmpty())) {
+      found = found || mirrored.count(std::string(link)) > 0;
+    }
+    if (!found) {
+      return absl::PermissionDeniedError(absl::StrCat(
+          "group ", tag, ": the connection to rank ", other,
+          " ends somewhere else: in a program that is not of this round, or in a proxy between the "
+          "ranks, which must let their ports through"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,24 @@
+#ifndef MUSTER_TRAINER_COMM_LINK_CHECK_H_
+#define MUSTER_TRAINER_COMM_LINK_CHECK_H_
+
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "trainer/comm/group_sockets.h"
+#include "trainer/comm/store_client.h"
+
+namespace muster::trainer {
+
+// Checks that this rank's connection to each other rank of the group `tag` ends in that rank: the
+// ranks tell each other, in the store of which only they know the secret, the ports of `sockets`,
+// and the two ends of a connection have the same two. Whoever has come to a rank's port before
+// another rank, or passes on what ranks say, is found so before the first tensor is sent.
+// PermissionDenied names the rank; the client's errors otherwise.
+absl::Status CheckLinks(StoreClient& client, const std::string& tag, int rank, int size,
+                        const std::set<ConnectedSocket>& sockets, absl::Time until);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_LINK_CHECK_H_

@@ -15,12 +15,12 @@
 
 namespace muster::cli {
 
-std::string JobPaths::socket() const {
-  return absl::StrFormat("/tmp/muster-%d/%016x.sock", getuid(), Hash64(folder()));
+std::string JobPaths::socket_name() const {
+  return absl::StrFormat("%016x.sock", Hash64(folder()));
 }
 
-std::string JobPaths::http_socket() const {
-  return absl::StrFormat("/tmp/muster-%d/%016x.http.sock", getuid(), Hash64(folder()));
+std::string JobPaths::http_socket_name() const {
+  return absl::StrFormat("%016x.http.sock", Hash64(folder()));
 }
 
 absl::StatusOr<std::string> StateRoot(absl::string_view flag) {

@@ -24,10 +24,10 @@ struct JobPaths {
   std::string log() const { return JoinPath(folder(), "operator.log"); }
   std::string decisions() const { return JoinPath(folder(), "decisions"); }
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
-  // The coordinator's socket; short, because a unix socket's path must be under 108 bytes.
-  std::string socket() const;
-  // The socket of its HTTP server, and the token that a server on a port requires.
-  std::string http_socket() const;
+  // The names of the coordinator's socket and of that of its HTTP server (socket_folder.h).
+  std::string socket_name() const;
+  std::string http_socket_name() const;
+  // The token that an HTTP server on a port requires.
   std::string http_token() const { return JoinPath(folder(), "http.token"); }
 };
 

@@ -15,6 +15,7 @@
 #include "cli/apply.h"
 #include "cli/job_words.h"
 #include "cli/local_jobs.h"
+#include "cli/socket_folder.h"
 
 namespace muster::cli {
 namespace {
@@ -72,9 +73,12 @@ absl::Status RunSession::Start() {
   MUSTER_RETURN_IF_ERROR(nodes_->Register());
 
   control::OperatorOptions app;
-  app.coordinator_addresses = {absl::StrCat("unix:", paths_.socket())};
-  app.http.address =
-      options_.http.empty() ? absl::StrCat("unix:", paths_.http_socket()) : options_.http;
+  MUSTER_ASSIGN_OR_RETURN(const std::string sockets,
+                          MakeSocketFolder(paths_, SocketPlaces::OfThisUser()));
+  app.coordinator_addresses = {absl::StrCat("unix:", JoinPath(sockets, paths_.socket_name()))};
+  app.http.address = options_.http.empty()
+                         ? absl::StrCat("unix:", JoinPath(sockets, paths_.http_socket_name()))
+                         : options_.http;
   app.http.token_file = paths_.http_token();
   app.decision_log_dir = paths_.decisions();
   app.orphan_deadline = kOrphanDeadline;

@@ -97,10 +97,10 @@ class FakeTokenApi final : public kube::Api {
                                     const kube::CallOptions& call) override {
     return api_.UpdateStatus(type, object, call);
   }
-  absl::StatusOr<Json> PatchMetadata(const kube::ResourceType& type, const kube::ObjectKey& key,
-                                     const Json& patch, const kube::Preconditions& preconditions,
-                                     const kube::CallOptions& call) override {
-    return api_.PatchMetadata(type, key, patch, preconditions, call);
+  absl::StatusOr<Json> Patch(const kube::ResourceType& type, const kube::ObjectKey& key,
+                             const Json& patch, const kube::Preconditions& preconditions,
+                             const kube::CallOptions& call) override {
+    return api_.Patch(type, key, patch, preconditions, call);
   }
   absl::Status Delete(const kube::ResourceType& type, const kube::ObjectKey& key,
                       const kube::DeleteOptions& options, const kube::CallOptions& call) override {

@@ -140,11 +140,17 @@ class Api {
   // Replaces only the object's status.
   virtual absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
                                             const CallOptions& call = {}) = 0;
-  // `patch` is a JSON merge patch of the object's metadata: {"labels": {"a": "b", "old": null}}.
-  virtual absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                             const Json& patch,
-                                             const Preconditions& preconditions = {},
-                                             const CallOptions& call = {}) = 0;
+  // `patch` is a JSON merge patch of the object: {"spec": {"a": "b", "old": null}}. Ignores status
+  // if the type has a status subresource.
+  virtual absl::StatusOr<Json> Patch(const ResourceType& type, const ObjectKey& key,
+                                     const Json& patch, const Preconditions& preconditions = {},
+                                     const CallOptions& call = {}) = 0;
+  // The same of the object's metadata alone: {"labels": {"a": "b", "old": null}}.
+  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
+                                     const Json& patch, const Preconditions& preconditions = {},
+                                     const CallOptions& call = {}) {
+    return Patch(type, key, Json{{"metadata", patch}}, preconditions, call);
+  }
 
   // OK means accepted: finalizers or a grace period may keep the object for a while.
   virtual absl::Status Delete(const ResourceType& type, const ObjectKey& key,

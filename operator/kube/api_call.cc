@@ -18,7 +18,7 @@ std::string_view Name(Verb verb) {
       return "update";
     case Verb::kUpdateStatus:
       return "update_status";
-    case Verb::kPatchMetadata:
+    case Verb::kPatch:
       return "patch";
     case Verb::kDelete:
       return "delete";

@@ -18,7 +18,7 @@ enum class Verb {
   kCreateSubresource,
   kUpdate,
   kUpdateStatus,
-  kPatchMetadata,
+  kPatch,
   kDelete,
   kBind,
 };

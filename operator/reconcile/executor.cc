@@ -258,16 +258,13 @@ absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, co
   return kube::ResourceVersionOf(*stored);
 }
 
-// Sets spec.suspend of the job as it is at `version`, and returns its version after that.
+// Sets spec.suspend of the job as it is at `version`, and returns its version after that. A patch
+// needs no right but the one that finalizers are written with.
 absl::StatusOr<std::string> Executor::WriteSuspend(const TrainingJob& job,
                                                    const std::string& version, Written& written) {
-  absl::StatusOr<Json> object = api_.Get(kube::kTrainingJobs, {job.ns, job.name});
-  if (!object.ok()) return kube::Annotate(object.status(), "read the job to suspend it");
-  if (kube::UidOf(*object) != job.uid || kube::ResourceVersionOf(*object) != version) {
-    return absl::AbortedError("the job has changed since its suspension was decided on");
-  }
-  (*object)["spec"]["suspend"] = true;
-  absl::StatusOr<Json> stored = api_.Update(kube::kTrainingJobs, *object, VersionOnly());
+  absl::StatusOr<Json> stored =
+      api_.Patch(kube::kTrainingJobs, {job.ns, job.name}, {{"spec", {{"suspend", true}}}},
+                 {job.uid, version}, VersionOnly());
   if (!stored.ok()) return kube::Annotate(stored.status(), "suspend the job");
   Raise(written.job_version, *stored);
   return kube::ResourceVersionOf(*stored);

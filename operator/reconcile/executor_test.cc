@@ -143,6 +143,18 @@ TEST_F(ExecutorTest, ASuspensionIsWrittenWithTheStatusThatSaysWhy) {
   EXPECT_EQ(std::to_string(written_.job_version), Stored().resource_version);
 }
 
+TEST_F(ExecutorTest, ASuspensionNeedsNoRightToReadOrReplaceTheJob) {
+  const absl::Status forbidden = kube::ApiError(kube::Reason::kForbidden, "no such right");
+  for (const kube::Verb verb : {kube::Verb::kGet, kube::Verb::kUpdate}) {
+    api_->FailNext(verb, forbidden);
+  }
+  Plan plan = PlanRound();
+  plan.suspend = true;
+  const absl::Status executed = Execute(plan);
+  EXPECT_TRUE(executed.ok()) << executed;
+  EXPECT_TRUE(Stored().spec.suspend());
+}
+
 TEST_F(ExecutorTest, AJobThatChangedMeanwhileIsNotSuspended) {
   Json other = memory_->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
   other["spec"]["workers"]["count"] = 2;

@@ -248,6 +248,22 @@ TEST_P(ConformanceTest, PatchMetadataChecksItsPreconditions) {
   EXPECT_EQ(LabelOf(Stored(kConfigMaps, "a"), "a"), "b");
 }
 
+TEST_P(ConformanceTest, PatchMergesTheWholeObject) {
+  const Json before = MadeConfigMap("a");
+  const Json patch = {{"data", {{"key", nullptr}, {"new", "2"}}}};
+  const absl::StatusOr<Json> patched =
+      api().Patch(kConfigMaps, Key("a"), patch, {UidOf(before), ResourceVersionOf(before)});
+  ASSERT_TRUE(patched.ok()) << patched.status();
+  EXPECT_EQ((*patched)["data"], (Json{{"new", "2"}}));
+  EXPECT_EQ(UidOf(*patched), UidOf(before));
+  const auto stale = api().Patch(kConfigMaps, Key("a"), {{"data", {{"new", "3"}}}},
+                                 {"", ResourceVersionOf(before)});
+  EXPECT_EQ(ReasonOf(stale.status()), Reason::kConflict);
+  EXPECT_EQ((Stored(kConfigMaps, "a")["data"]), (Json{{"new", "2"}}));
+  EXPECT_EQ(ReasonOf(api().Patch(kConfigMaps, Key("a"), Json("text")).status()),
+            Reason::kBadRequest);
+}
+
 TEST_P(ConformanceTest, PatchMetadataOfNothingIsNotFound) {
   EXPECT_EQ(ReasonOf(api().PatchMetadata(kConfigMaps, Key("absent"), Json::object()).status()),
             Reason::kNotFound);

@@ -225,21 +225,24 @@ absl::StatusOr<Json> MemoryApi::UpdateStatus(const ResourceType& type, const Jso
                 });
 }
 
-absl::StatusOr<Json> MemoryApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                              const Json& patch, const Preconditions& preconditions,
-                                              const CallOptions& call) {
+absl::StatusOr<Json> MemoryApi::Patch(const ResourceType& type, const ObjectKey& key,
+                                      const Json& patch, const Preconditions& preconditions,
+                                      const CallOptions& call) {
   return Answer(type, call, [&](StoreTable& table) MUSTER_REQUIRES(mu_) {
-    return Patch(table, key, patch, preconditions);
+    return Patched(table, key, patch, preconditions);
   });
 }
 
-absl::StatusOr<SharedJson> MemoryApi::Patch(StoreTable& table, const ObjectKey& key,
-                                            const Json& patch, const Preconditions& preconditions) {
-  if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+absl::StatusOr<SharedJson> MemoryApi::Patched(StoreTable& table, const ObjectKey& key,
+                                              const Json& patch,
+                                              const Preconditions& preconditions) {
+  if (!patch.is_object() || !patch.value("metadata", Json::object()).is_object()) {
+    return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+  }
   MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(table, key));
   MUSTER_RETURN_IF_ERROR(CheckPreconditions(table.resource.type, *stored, preconditions));
   Json patched = *stored;
-  patched["metadata"].merge_patch(patch);
+  patched.merge_patch(patch);
   if (KeyOf(patched) != key) {
     return ApiError(Reason::kBadRequest, "the name or namespace of an object cannot be changed");
   }

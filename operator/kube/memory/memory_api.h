@@ -76,9 +76,9 @@ class MemoryApi final : public Api {
                               const CallOptions& call = {}) override;
   absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
                                     const CallOptions& call = {}) override;
-  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                     const Json& patch, const Preconditions& preconditions = {},
-                                     const CallOptions& call = {}) override;
+  absl::StatusOr<Json> Patch(const ResourceType& type, const ObjectKey& key, const Json& patch,
+                             const Preconditions& preconditions = {},
+                             const CallOptions& call = {}) override;
   absl::Status Delete(const ResourceType& type, const ObjectKey& key,
                       const DeleteOptions& options = {}, const CallOptions& call = {}) override;
   absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
@@ -116,8 +116,8 @@ class MemoryApi final : public Api {
   absl::StatusOr<SharedJson> Add(StoreTable& table, Json fresh) MUSTER_REQUIRES(mu_);
   absl::StatusOr<SharedJson> Replace(StoreTable& table, Json object, Operation operation)
       MUSTER_REQUIRES(mu_);
-  absl::StatusOr<SharedJson> Patch(StoreTable& table, const ObjectKey& key, const Json& patch,
-                                   const Preconditions& preconditions) MUSTER_REQUIRES(mu_);
+  absl::StatusOr<SharedJson> Patched(StoreTable& table, const ObjectKey& key, const Json& patch,
+                                     const Preconditions& preconditions) MUSTER_REQUIRES(mu_);
   absl::StatusOr<Json> BoundPod(const Json& pod, const Binding& binding) const;
   // Ends a write: collects garbage.
   void Settle() MUSTER_REQUIRES(mu_);

@@ -56,10 +56,9 @@ class ReopeningApi final : public Api {
                                     const CallOptions& call) override {
     return Fresh().UpdateStatus(type, object, call);
   }
-  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                     const Json& patch, const Preconditions& preconditions,
-                                     const CallOptions& call) override {
-    return Fresh().PatchMetadata(type, key, patch, preconditions, call);
+  absl::StatusOr<Json> Patch(const ResourceType& type, const ObjectKey& key, const Json& patch,
+                             const Preconditions& preconditions, const CallOptions& call) override {
+    return Fresh().Patch(type, key, patch, preconditions, call);
   }
   absl::Status Delete(const ResourceType& type, const ObjectKey& key, const DeleteOptions& options,
                       const CallOptions& call) override {

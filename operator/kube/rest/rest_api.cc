@@ -244,19 +244,21 @@ absl::StatusOr<Json> RestApi::UpdateStatus(const ResourceType& type, const Json&
                        call);
 }
 
-absl::StatusOr<Json> RestApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                            const Json& patch, const Preconditions& preconditions,
-                                            const CallOptions& call) {
-  if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+absl::StatusOr<Json> RestApi::Patch(const ResourceType& type, const ObjectKey& key,
+                                    const Json& patch, const Preconditions& preconditions,
+                                    const CallOptions& call) {
+  if (!patch.is_object() || !patch.value("metadata", Json::object()).is_object()) {
+    return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+  }
   MUSTER_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, key));
-  Json meta = patch;
-  meta.update(PreconditionsJson(preconditions));
+  Json body = patch;
+  body["metadata"].update(PreconditionsJson(preconditions));
   return CallForObject(*transport_, type,
                        {.verb = "patch",
                         .resource = type.plural,
                         .method = "PATCH",
                         .path = std::move(path),
-                        .body = DumpJson({{"metadata", std::move(meta)}}),
+                        .body = DumpJson(body),
                         .content_type = "application/merge-patch+json"},
                        call);
 }

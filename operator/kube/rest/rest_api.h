@@ -70,9 +70,9 @@ class RestApi final : public Api {
                               const CallOptions& call = {}) override;
   absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
                                     const CallOptions& call = {}) override;
-  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                     const Json& patch, const Preconditions& preconditions = {},
-                                     const CallOptions& call = {}) override;
+  absl::StatusOr<Json> Patch(const ResourceType& type, const ObjectKey& key, const Json& patch,
+                             const Preconditions& preconditions = {},
+                             const CallOptions& call = {}) override;
   absl::Status Delete(const ResourceType& type, const ObjectKey& key,
                       const DeleteOptions& options = {}, const CallOptions& call = {}) override;
   absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;

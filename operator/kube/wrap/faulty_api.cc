@@ -29,7 +29,7 @@ class FaultyWatcher final : public Watcher {
 namespace {
 
 bool ChecksVersion(Verb verb) {
-  return verb == Verb::kUpdate || verb == Verb::kUpdateStatus || verb == Verb::kPatchMetadata ||
+  return verb == Verb::kUpdate || verb == Verb::kUpdateStatus || verb == Verb::kPatch ||
          verb == Verb::kBind;
 }
 

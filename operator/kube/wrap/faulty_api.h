@@ -24,7 +24,7 @@ namespace muster::kube {
 // The probabilities of faults, in [0, 1], drawn once per call.
 struct FaultPolicy {
   uint64_t seed = 1;
-  double conflict = 0;           // Update, UpdateStatus, PatchMetadata, Bind: kAborted, not done
+  double conflict = 0;           // Update, UpdateStatus, Patch, Bind: kAborted, not done
   double unavailable = 0;        // every verb: kUnavailable, not done
   double timeout_before = 0;     // every verb: kDeadlineExceeded, not done
   double timeout_after = 0;      // writes: done, but kDeadlineExceeded

@@ -56,7 +56,7 @@ TEST_F(FencedApiTest, NoWriteIsSentOnceTheDeadlineHasPassed) {
     EXPECT_EQ(status.message(), "not sent, this process does not lead: the lease ran out");
   }
   for (Verb verb : {Verb::kCreate, Verb::kCreateSubresource, Verb::kUpdate, Verb::kUpdateStatus,
-                    Verb::kPatchMetadata, Verb::kDelete, Verb::kBind}) {
+                    Verb::kPatch, Verb::kDelete, Verb::kBind}) {
     EXPECT_EQ(counted_.calls(verb), 0);
   }
   EXPECT_EQ(*memory_->Get(kPods, KeyOf(pod)), pod);

@@ -91,14 +91,13 @@ absl::StatusOr<Json> InterceptedApi::UpdateStatus(const ResourceType& type, cons
       [&](const CallOptions& passed) { return api_.UpdateStatus(type, object, passed); });
 }
 
-absl::StatusOr<Json> InterceptedApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                                   const Json& patch,
-                                                   const Preconditions& preconditions,
-                                                   const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(
-      {Verb::kPatchMetadata, type, &key, &patch}, call, [&](const CallOptions& passed) {
-        return api_.PatchMetadata(type, key, patch, preconditions, passed);
-      });
+absl::StatusOr<Json> InterceptedApi::Patch(const ResourceType& type, const ObjectKey& key,
+                                           const Json& patch, const Preconditions& preconditions,
+                                           const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>({Verb::kPatch, type, &key, &patch}, call,
+                                       [&](const CallOptions& passed) {
+                                         return api_.Patch(type, key, patch, preconditions, passed);
+                                       });
 }
 
 absl::Status InterceptedApi::Delete(const ResourceType& type, const ObjectKey& key,

@@ -34,9 +34,9 @@ class InterceptedApi : public Api {
                               const CallOptions& call = {}) final;
   absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
                                     const CallOptions& call = {}) override;
-  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                     const Json& patch, const Preconditions& preconditions = {},
-                                     const CallOptions& call = {}) final;
+  absl::StatusOr<Json> Patch(const ResourceType& type, const ObjectKey& key, const Json& patch,
+                             const Preconditions& preconditions = {},
+                             const CallOptions& call = {}) final;
   absl::Status Delete(const ResourceType& type, const ObjectKey& key,
                       const DeleteOptions& options = {}, const CallOptions& call = {}) final;
   absl::Status Bind(const Binding& binding, const CallOptions& call = {}) final;

@@ -49,7 +49,7 @@ absl::StatusOr<sockaddr_in> ParseAddress(const std::string& text) {
   int port = 0;
   if (colon == std::string::npos || !absl::SimpleAtoi(text.substr(colon + 1), &port) || port < 0 ||
       port > 65535 || ::inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr) != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(text, ": wants IPV4:PORT, as 0.0.0.0:9402"));
+    return absl::InvalidArgumentError(absl::StrCat(text, ": wants IPV4:PORT, as 127.0.0.1:9402"));
   }
   address.sin_port = htons(static_cast<uint16_t>(port));
   return address;
@@ -66,7 +66,7 @@ std::string RespondTo(absl::string_view head, const std::function<std::string()>
   const bool get = words[0] == "GET";
   if (!get && words[0] != "HEAD") return Refusal("405 Method Not Allowed");
   const absl::string_view path = words[1].substr(0, words[1].find('?'));
-  if (path == "/metrics") return Response("200 OK", kTextFormat, page(), get);
+  if (path == "/metrics" && page != nullptr) return Response("200 OK", kTextFormat, page(), get);
   if (path == "/healthz") return Response("200 OK", "text/plain", "ok\n", get);
   return Refusal("404 Not Found");
 }

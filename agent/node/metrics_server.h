@@ -11,13 +11,14 @@
 namespace muster::agent {
 
 // Returns the HTTP/1.1 response to a request's head, which ends with an empty line: GET or HEAD of
-// /metrics, whose body is `page`(), or of /healthz. Anything else gets an error's status. Pure but
-// for `page`.
+// /metrics, whose body is `page`() (null: there is no such page), or of /healthz. Anything else
+// gets an error's status. Pure but for `page`.
 std::string RespondTo(absl::string_view head, const std::function<std::string()>& page);
 
 // Serves /metrics and /healthz over plain HTTP, one response a connection, on one thread of its own
-// that no client can hold up. There is no gate: the page holds nothing secret, and a node agent has
-// no rights with which it could ask the API server about a caller. Destroying it ends the thread.
+// that no client can hold up. There is no gate, because a node agent has no rights with which it
+// could ask the API server about a caller: so metrics are served on the loopback interface, unless
+// the administrator opens them, and others get /healthz alone. Destroying it ends the thread.
 class MetricsServer {
  public:
   // Others wait in the kernel's queue.

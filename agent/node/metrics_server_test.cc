@@ -37,6 +37,12 @@ TEST(RespondToTest, OnlyGetsOfTwoPagesAreServed) {
   }
 }
 
+// The address that the kubelet probes is open to others.
+TEST(RespondToTest, WhereThereIsNoPageOnlyTheHealthIsTold) {
+  EXPECT_EQ(RespondTo("GET /metrics HTTP/1.1", nullptr).substr(9, 3), "404");
+  EXPECT_EQ(RespondTo("GET /healthz HTTP/1.1", nullptr).substr(9, 3), "200");
+}
+
 TEST(RespondToTest, AHeadRequestHasTheLengthAndNoBody) {
   EXPECT_TRUE(absl::StrContains(RespondTo("HEAD /metrics HTTP/1.1", Page), "Content-Length: 19"));
   EXPECT_FALSE(absl::StrContains(RespondTo("HEAD /metrics HTTP/1.1", Page), "muster_node_gpus"));
@@ -118,8 +124,8 @@ TEST_F(MetricsServerTest, AnAddressThatCannotBeServedIsNamed) {
   const auto failure = [](const std::string& address) {
     return std::string(MetricsServer::Start(address, Page).status().message());
   };
-  EXPECT_EQ(failure("nowhere"), "nowhere: wants IPV4:PORT, as 0.0.0.0:9402");
-  EXPECT_EQ(failure("127.0.0.1:70000"), "127.0.0.1:70000: wants IPV4:PORT, as 0.0.0.0:9402");
+  EXPECT_EQ(failure("nowhere"), "nowhere: wants IPV4:PORT, as 127.0.0.1:9402");
+  EXPECT_EQ(failure("127.0.0.1:70000"), "127.0.0.1:70000: wants IPV4:PORT, as 127.0.0.1:9402");
   EXPECT_EQ(failure(server_->address()),
             "cannot listen on " + server_->address() + ": Address already in use");
 }

@@ -19,6 +19,7 @@
 #include "agent/notices/find_source.h"
 #include "base/logging.h"
 #include "base/process_figures.h"
+#include "base/status_macros.h"
 
 namespace muster::agent {
 namespace {
@@ -95,11 +96,12 @@ absl::Status NodeAgent::Start() {
     TakeUp(files_, xid_file_, &ParseXids, memory_.xids);
     TakeUp(files_, past_file_, &ParseMachinePast, memory_.machine);
   }
+  if (!options_.flags.probes.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(probes_, MetricsServer::Start(options_.flags.probes, nullptr));
+  }
   if (options_.flags.metrics.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<MetricsServer>> server =
-      MetricsServer::Start(options_.flags.metrics, [this] { return Page(); });
-  if (!server.ok()) return server.status();
-  metrics_ = *std::move(server);
+  MUSTER_ASSIGN_OR_RETURN(metrics_,
+                          MetricsServer::Start(options_.flags.metrics, [this] { return Page(); }));
   MUSTER_LOG(INFO, "metrics are served", {"address", metrics_->address()});
   return absl::OkStatus();
 }

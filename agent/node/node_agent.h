@@ -100,7 +100,7 @@ class NodeAgent {
   };
   mutable Mutex mu_;
   Shown shown_ MUSTER_GUARDED_BY(mu_);
-  std::unique_ptr<MetricsServer> metrics_;  // last, so that its threads end first
+  std::unique_ptr<MetricsServer> metrics_, probes_;  // last, so that its threads end first
 };
 
 }  // namespace muster::agent

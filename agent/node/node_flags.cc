@@ -52,6 +52,7 @@ std::map<std::string, Setter> SettersOf(NodeAgentFlags& flags) {
           {"nvml", Text(flags.nvml)},
           {"ibnetdiscover", Text(flags.ibnetdiscover)},
           {"metrics", Text(flags.metrics)},
+          {"probes", Text(flags.probes)},
           {"state-dir", Text(flags.state_dir)},
           {"period", Period(flags.period)},
           {"fabric-period", Period(flags.fabric_period)},
@@ -118,8 +119,9 @@ const std::vector<NodeAgentFlag>& NodeAgentFlagTable() {
        "the program of infiniband-diags that finds the switches of InfiniBand ports; empty: they "
        "are not looked for; default ibnetdiscover"},
       {"metrics", "",
-       "where Prometheus finds the metrics, over plain HTTP: IPV4:PORT; empty for none; default "
-       "0.0.0.0:9402"},
+       "where metrics are served to whoever asks, over plain HTTP: IPV4:PORT; empty for none; "
+       "default 127.0.0.1:9402, which only programs of the same machine or pod reach"},
+      {"probes", "", "where /healthz alone is served: IPV4:PORT; empty for none; default none"},
       {"state-dir", "",
        "where the faults that were seen are kept over a restart of the agent; a folder that is "
        "empty "

@@ -20,7 +20,8 @@ struct NodeAgentFlags {
   std::string sys = "/sys";
   std::string nvml = "libnvidia-ml.so.1";
   std::string ibnetdiscover = "ibnetdiscover";  // empty: the fabric is not asked
-  std::string metrics = "0.0.0.0:9402";         // empty: none
+  std::string metrics = "127.0.0.1:9402";       // empty: none
+  std::string probes;                           // empty: none but at `metrics`
   std::string state_dir;                        // empty: nothing is kept
   absl::Duration period = absl::Seconds(10);
   absl::Duration fabric_period = absl::Hours(6);

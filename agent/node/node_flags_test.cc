@@ -24,6 +24,8 @@ TEST(NodeFlagsTest, DefaultsComeFromTheEnvironmentAndAreOverruled) {
   EXPECT_EQ(flags->pod_uid, "u1");
   EXPECT_EQ(flags->coordinators, std::vector<std::string>{"unix:/run/c.sock"});
   EXPECT_EQ(flags->sys, "/sys");
+  EXPECT_EQ(flags->metrics, "127.0.0.1:9402") << "open to no other machine";
+  EXPECT_EQ(flags->probes, "");
   EXPECT_EQ(flags->period, absl::Seconds(10));
   flags = ParseNodeAgentFlags({"--node=a", "--period=1m", "--log-format=json", "--ibnetdiscover="},
                               environment);

@@ -96,7 +96,7 @@ def node_agents():
     """(share of a core, resident MB) of the node agent that costs most."""
     address = plane.run("kubectl", "get", "service", "muster-operator", f"--namespace={SYSTEM}", "--output=jsonpath={.spec.clusterIP}")
     plane.run("helm", "upgrade", "muster", ROOT / "charts/muster", f"--namespace={SYSTEM}", "--reuse-values",
-              f"--set=nodeAgent.enabled=true,nodeAgent.coordinator={address}:7443")
+              f"--set=nodeAgent.enabled=true,nodeAgent.openMetrics=true,nodeAgent.coordinator={address}:7443")
     plane.run("kubectl", "rollout", "status", "daemonset/muster-node-agent", f"--namespace={AGENTS}", "--timeout=180s")
     pods = plane.run("kubectl", "get", "pods", f"--namespace={AGENTS}", "--output=jsonpath={.items[*].status.podIP}").split()
     gangs.wait_for("a stream of each node agent", lambda: all(figure(pod, "connected") == 1 for pod in pods) or None)

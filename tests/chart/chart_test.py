@@ -145,6 +145,32 @@ def objects(node, path="values"):
         yield from objects(node["items"], f"{path}[]")
 
 
+class NodeAgents(unittest.TestCase):
+    """What a node agent tells of its machine is open to other machines on request alone."""
+
+    def arguments(self, *values):
+        rendering = chart.render(HELM, "--set=nodeAgent.enabled=true,metrics.serviceMonitor.enabled=true", *values)
+        agents = rendering[rendering.index("kind: DaemonSet"):].split("\n---\n")[0]
+        return rendering, re.findall(r"--(?:metrics|probes)=(\S+)", agents)
+
+    def test_metrics_are_on_the_loopback_interface(self):
+        for values in (), ("--set=nodeAgent.hostNetwork=true",):
+            rendering, (metrics, _) = self.arguments(*values)
+            self.assertEqual(metrics, "127.0.0.1:9402")
+            self.assertNotIn("containerPort: 9402", rendering)
+            self.assertNotIn("kind: PodMonitor", rendering)
+
+    def test_an_administrator_opens_them(self):
+        rendering, (metrics, _) = self.arguments("--set=nodeAgent.openMetrics=true")
+        self.assertEqual(metrics, "0.0.0.0:9402")
+        self.assertIn("kind: PodMonitor", rendering)
+
+    def test_in_the_nodes_network_the_probe_is_local_too(self):
+        rendering, (_, probes) = self.arguments("--set=nodeAgent.hostNetwork=true")
+        self.assertEqual(probes, "127.0.0.1:9403")
+        self.assertIn("host: 127.0.0.1\n", rendering)
+
+
 class Refusals(unittest.TestCase):
     def refusal(self, *arguments):
         with self.assertRaises(chart.ChartError) as caught:

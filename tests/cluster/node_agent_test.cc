@@ -65,7 +65,7 @@ TEST_F(NodeAgentTest, AgentsOnNodesWithoutGpusReportWhatThereIsAndCostLittle) {
       " --output=jsonpath='{.spec.clusterIP}'");
   at_.ReplaceOperator(absl::StrCat(
       "upgrade muster charts/muster --namespace=muster-system --reset-then-reuse-values"
-      " --set=nodeAgent.enabled=true,nodeAgent.coordinator=",
+      " --set=nodeAgent.enabled=true,nodeAgent.openMetrics=true,nodeAgent.coordinator=",
       address,
       ":7443"
       " --set=nodeAgent.image.repository=muster.test/node-agent,nodeAgent.image.tag=test"));

@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,20 +51,28 @@ void CloseOnExecFrom(int first) {
   for (int fd = first; fd < 4096; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// Runs in the child between fork and exec; returns only to report errno.
-int BecomeProgram(const ChildPlan& plan) {
-  if (plan.group == ProcessSpec::Group::kSession && setsid() < 0) return errno;
-  if (plan.group == ProcessSpec::Group::kProcessGroup && setpgid(0, 0) < 0) return errno;
+// A child names the step that it could not do before it became its program.
+enum class Step { kPrepare, kEnterFolder, kExecute };
+struct ChildError {
+  Step step = Step::kPrepare;
+  int error = 0;  // errno
+};
+
+// Runs in the child between fork and exec; returns only to report an error.
+ChildError BecomeProgram(const ChildPlan& plan) {
+  if (plan.group == ProcessSpec::Group::kSession && setsid() < 0) return {Step::kPrepare, errno};
+  if (plan.group == ProcessSpec::Group::kProcessGroup && setpgid(0, 0) < 0)
+    return {Step::kPrepare, errno};
   if (plan.die_with_parent) {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return {Step::kPrepare, errno};
     if (getppid() != plan.parent) raise(SIGKILL);  // it died before the line above
   }
   if (plan.cpus.has_value()) sched_setaffinity(0, sizeof(*plan.cpus), &*plan.cpus);
   if (plan.mark.has_value()) TakeMark(*plan.mark);
-  if (plan.cwd != nullptr && chdir(plan.cwd) < 0) return errno;
+  if (plan.cwd != nullptr && chdir(plan.cwd) < 0) return {Step::kEnterFolder, errno};
   CloseOnExecFrom(3);
   for (const auto& [from, to] : plan.fds) {
-    if (dup2(from, to) < 0) return errno;
+    if (dup2(from, to) < 0) return {Step::kPrepare, errno};
   }
   for (int signal = 1; signal < NSIG; ++signal) {
     if (signal != SIGKILL && signal != SIGSTOP) std::signal(signal, SIG_DFL);
@@ -76,7 +85,7 @@ int BecomeProgram(const ChildPlan& plan) {
     execve(path.c_str(), plan.argv.data(), plan.env.data());
     if (errno != ENOENT && errno != ENOTDIR) error = errno;
   }
-  return error;
+  return {Step::kExecute, error};
 }
 
 std::vector<std::string> CandidatePaths(const ProcessSpec& spec) {
@@ -118,17 +127,38 @@ bool PlanDescriptor(int parent, int target, ChildPlan& plan) {
   return plan.sources.back().get() >= 0;
 }
 
+// A descriptor above the limit of open files is an invalid argument to the kernel.
+absl::Status FileLimitOr(absl::Status status) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > kHighFd) return status;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "at most ", limit.rlim_cur, " open files are allowed (ulimit -n), and more than ", kHighFd,
+      " are needed to start a process"));
+}
+
 absl::Status PlanDescriptors(const ProcessSpec& spec, ChildPlan& plan) {
   const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!PlanDescriptor(null.get(), STDIN_FILENO, plan)) {
-    return ProcessErrnoStatus(errno, "/dev/null");
+    return FileLimitOr(ProcessErrnoStatus(errno, "/dev/null"));
   }
   for (const ProcessSpec::FdMapping& mapping : spec.fds) {
     if (!PlanDescriptor(mapping.parent, mapping.child, plan)) {
-      return ProcessErrnoStatus(errno, absl::StrCat("descriptor ", mapping.parent));
+      return FileLimitOr(ProcessErrnoStatus(errno, absl::StrCat("descriptor ", mapping.parent)));
     }
   }
   return absl::OkStatus();
+}
+
+std::string Describe(Step step, const ChildPlan& plan, const std::string& program) {
+  switch (step) {
+    case Step::kPrepare:
+      return absl::StrCat("cannot prepare a process for ", program);
+    case Step::kEnterFolder:
+      return absl::StrCat("cannot start ", program, " in the working directory ", plan.cwd);
+    case Step::kExecute:
+      return absl::StrCat("cannot execute ", program);
+  }
+  return program;
 }
 
 // Forks and executes; returns the pid, or an error. All signals are blocked around the fork so that
@@ -139,6 +169,7 @@ absl::StatusOr<pid_t> ForkExecPlan(ChildPlan& plan, const std::string& program) 
   const UniqueFd read_end(pipe_fds[0]);
   UniqueFd low_write_end(pipe_fds[1]);
   UniqueFd write_end(fcntl(low_write_end.get(), F_DUPFD_CLOEXEC, kHighFd));
+  if (write_end.get() < 0) return FileLimitOr(ProcessErrnoStatus(errno, "pipe"));
   low_write_end.Reset();
   plan.error_fd = write_end.get();
   plan.parent = getpid();
@@ -147,7 +178,7 @@ absl::StatusOr<pid_t> ForkExecPlan(ChildPlan& plan, const std::string& program) 
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = fork();
   if (pid == 0) {
-    const int error = BecomeProgram(plan);
+    const ChildError error = BecomeProgram(plan);
     const ssize_t ignored = write(plan.error_fd, &error, sizeof(error));
     _exit(ignored == sizeof(error) ? 127 : 126);
   }
@@ -155,7 +186,7 @@ absl::StatusOr<pid_t> ForkExecPlan(ChildPlan& plan, const std::string& program) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return ProcessErrnoStatus(fork_error, "fork");
   write_end.Reset();
-  int error = 0;
+  ChildError error;
   ssize_t n;
   do {
     n = read(read_end.get(), &error, sizeof(error));
@@ -163,7 +194,7 @@ absl::StatusOr<pid_t> ForkExecPlan(ChildPlan& plan, const std::string& program) 
   if (n == 0) return pid;  // exec closed the pipe
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return ProcessErrnoStatus(error, absl::StrCat("cannot execute ", program));
+  return ProcessErrnoStatus(error.error, Describe(error.step, plan, program));
 }
 
 }  // namespace

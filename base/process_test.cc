@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -106,6 +107,29 @@ TEST(ProcessTest, MissingProgramIsNotFoundAndNamed) {
   spec.argv = {"/etc/passwd"};
   EXPECT_EQ(ProcessLauncher::Real().Launch(spec).status().code(),
             absl::StatusCode::kPermissionDenied);
+}
+
+// The program was named, which is there.
+TEST(ProcessTest, AMissingWorkingDirectoryIsNamedAndNotTheProgram) {
+  ProcessSpec spec = Shell("exit 0");
+  spec.cwd = "/no/such/dir";
+  EXPECT_EQ(ProcessLauncher::Real().Launch(spec).status().message(),
+            absl::StrCat("cannot start ", spec.argv[0],
+                         " in the working directory /no/such/dir: No such file or directory"));
+}
+
+// It was "/dev/null: Invalid argument".
+TEST(ProcessTest, ALimitOfOpenFilesThatIsTooLowIsNamed) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 128;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const auto process = ProcessLauncher::Real().Launch(Shell("exit 0"));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(process.status().message(),
+            "at most 128 open files are allowed (ulimit -n), and more than 200 are needed to start "
+            "a process");
 }
 
 TEST(ProcessTest, GivesExactlyTheMappedDescriptorsEnvironmentAndFolder) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/logging.h"
-#include "base/open_files.h"
+#include "base/process_limits.h"
 
 namespace muster::control {
 

@@ -1,5 +1,7 @@
 // Tests the other `muster` commands, called from a second process while a job runs.
 
+#include <poll.h>
+
 #include <string>
 #include <thread>
 
@@ -7,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "base/process.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,7 +50,7 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
     EXPECT_THAT(result->out, matcher) << arguments[0];
   };
   expect({"get"}, AllOf(HasSubstr("small"), HasSubstr("Training"), HasSubstr("2/2")));
-  expect({"describe", "small"}, AllOf(HasSubstr("RoundActive"), HasSubstr("of 5000")));
+  expect({"describe", "small"}, AllOf(HasSubstr("RoundActive"), HasSubstr("/5000")));
   const unsigned cpus = std::thread::hardware_concurrency();
   expect({"tree"}, HasSubstr(absl::StrCat(" of ", cpus, " CPUs free")));
   expect({"logs", "small"}, HasSubstr("rank-0.log"));
@@ -73,6 +76,27 @@ TEST(ToolsTest, AnUnknownJobIsBadInput) {
   const auto result = run.RunTool({"describe", "nobody"});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->exit.code, kExitBadInput);
+}
+
+// It stood in Starting for minutes and then named /dev/null.
+TEST(ToolsTest, TooFewOpenFilesAreNamedBeforeAnythingStarts) {
+  const std::string folder = FreshFolder("files");
+  const LocalRun manifest(folder, "small", kManifest);
+  ProcessSpec spec;
+  spec.argv = {
+      "/bin/sh", "-c",
+      absl::StrCat("ulimit -n 128 && exec ", ProgramPath("cli/muster"), " run ", folder,
+                   "/manifest.yaml --state-dir ", folder, "/state >", folder, "/out.log 2>&1")};
+  const auto process = ProcessLauncher::Real().Launch(spec);
+  ASSERT_TRUE(process.ok()) << process.status();
+  pollfd end = {(*process)->poll_fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&end, 1, kPatienceMillis), 1);
+  const auto exit = (*process)->Poll();
+  ASSERT_TRUE(exit.ok() && exit->has_value());
+  EXPECT_EQ((*exit)->code, kExitRefused);
+  EXPECT_THAT(ReadFile(FileSystem(), folder + "/out.log").value_or(""),
+              HasSubstr("at most 128 open files are allowed (ulimit -n)"));
+  EXPECT_FALSE(Exists(FileSystem(), folder + "/state/small"));
 }
 
 }  // namespace

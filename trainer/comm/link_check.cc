@@ -1,5 +1,6 @@
 #include "trainer/comm/link_check.h"
 
+#include <map>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -18,15 +19,10 @@ absl::Status CheckLinks(StoreClient& client, const std::string& tag, int rank, i
                         const std::set<ConnectedSocket>& sockets, absl::Time until) {
   const auto key = [&](int of) { return absl::StrCat(tag, "/links/", of); };
   std::string text;
-  std::set<std::string> mirrored;  // as the other ends tell of these connections
+  std::map<std::string, int> mirrored;  // descriptors, by what the other ends tell of them
   for (const ConnectedSocket& socket : sockets) {
-    if (!MayBeOwnUser(socket.fd)) {
-      return absl::PermissionDeniedError(absl::StrCat(
-          "group ", tag, ": another user of this machine has connected to this rank's port ",
-          socket.local_port));
-    }
     absl::StrAppend(&text, Link(socket.local_port, socket.peer_port), ",");
-    mirrored.insert(Link(socket.peer_port, socket.local_port));
+    mirrored[Link(socket.peer_port, socket.local_port)] = socket.fd;
   }
   MUSTER_RETURN_IF_ERROR(client.Set(key(rank), text, until));
   for (int other = 0; other < size; ++other) {
@@ -34,7 +30,8 @@ absl::Status CheckLinks(StoreClient& client, const std::string& tag, int rank, i
     MUSTER_ASSIGN_OR_RETURN(const std::string theirs, client.WaitFor(key(other), until));
     bool found = false;
     for (const std::string_view link : absl::StrSplit(theirs, ',', absl::SkipEmpty())) {
-      found = found || mirrored.count(std::string(link)) > 0;
+      const auto own = mirrored.find(std::string(link));
+      found = found || (own != mirrored.end() && MayBeOwnUser(own->second));
     }
     if (!found) {
       return absl::PermissionDeniedError(absl::StrCat(

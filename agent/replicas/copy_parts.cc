@@ -164,11 +164,20 @@ absl::Status CopyReceiver::Finish() {
   MUSTER_RETURN_IF_ERROR(CloseFile());
   MUSTER_RETURN_IF_ERROR(Verify());
   if (sync_ == Sync::kYes) MUSTER_RETURN_IF_ERROR(files_.SyncDirectory(arriving_));
-  MUSTER_RETURN_IF_ERROR(RemoveAll(files_, target_));
-  MUSTER_RETURN_IF_ERROR(files_.Rename(arriving_, target_));
+  MUSTER_RETURN_IF_ERROR(TakePlace());
   if (sync_ == Sync::kYes) MUSTER_RETURN_IF_ERROR(files_.SyncDirectory(folder_));
   complete_ = true;
   return absl::OkStatus();
+}
+
+// An earlier copy of this name goes only once the new one is in its place.
+absl::Status CopyReceiver::TakePlace() {
+  const std::string earlier = absl::StrCat(arriving_, ".earlier");
+  const absl::Status moved = files_.Rename(target_, earlier);
+  if (!moved.ok() && !absl::IsNotFound(moved)) return moved;
+  const absl::Status placed = files_.Rename(arriving_, target_);
+  if (!placed.ok() && moved.ok()) files_.Rename(earlier, target_).IgnoreError();
+  return placed;
 }
 
 absl::Status CopyReceiver::Verify() const {

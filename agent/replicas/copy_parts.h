@@ -63,6 +63,7 @@ class CopyReceiver {
   absl::Status Append(const std::string& bytes);
   absl::Status CloseFile();
   absl::Status Finish();
+  absl::Status TakePlace();
   absl::Status Verify() const;
 
   Files& files_;

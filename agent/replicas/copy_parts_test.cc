@@ -136,5 +136,20 @@ TEST_F(CopyPartsTest, ANewerCopyOfTheSameStepTakesThePlaceOfTheOlder) {
   EXPECT_EQ(StateIn(files_, JoinPath(kFolder, "step-000000020")), "redone");
 }
 
+TEST_F(CopyPartsTest, ACopyThatCannotTakeItsPlaceLeavesTheEarlierOneThere) {
+  ASSERT_TRUE(Receive(parts_).ok());
+  const auto newer = PartsOf(files_, WriteCopy(files_, "/memory/rank-3", 20, "redone"), 1);
+  const std::string place = JoinPath(kFolder, "step-000000020");
+  files_.SetFault([&](MemoryFiles::Operation operation, const std::string& path) {
+    const bool places = operation == MemoryFiles::Operation::kRename && path != place &&
+                        BaseName(path) == "step-000000020";
+    return places ? absl::UnavailableError("not now") : absl::OkStatus();
+  });
+  EXPECT_FALSE(Receive(newer).ok());
+  files_.SetFault(nullptr);
+  EXPECT_THAT(Received(), testing::ElementsAre("step-000000020"));
+  EXPECT_EQ(StateIn(files_, place), bytes_);
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -65,17 +65,22 @@ absl::Status ReplicaStore::Admit(const v1alpha1::ReplicaHead& head) {
   }
   MutexLock lock(mu_);
   std::vector<int> others;
+  int64_t taken = arriving_;
   for (const auto& [owner, replicas] : kept_) {
-    if (owner.first != index) others.push_back(owner.first);
+    if (owner.first != index) {
+      others.push_back(owner.first);
+      continue;
+    }
+    for (const Kept& kept : replicas) taken += kept.bytes;
   }
-  for (const int other : others) Forget(other);
-  const int64_t taken = Taken();
   if (head.bytes() > room_ - taken) {
     return absl::ResourceExhaustedError(
         absl::StrCat("checkpoint.memory.size: of the half that is for replicas, ", ByteText(room_),
                      ", ", ByteText(taken), " are taken, and a copy of worker ", index, " takes ",
                      ByteText(head.bytes()), ": raise it"));
   }
+  // Only a copy that fits takes the place of those of other workers.
+  for (const int other : others) Forget(other);
   arriving_ += head.bytes();
   return absl::OkStatus();
 }
@@ -129,14 +134,6 @@ std::string ReplicaStore::FolderOf(int index) const {
 
 std::string ReplicaStore::FolderOf(int index, int local_rank) const {
   return CopiesOfRank(FolderOf(index), local_rank);
-}
-
-int64_t ReplicaStore::Taken() const {
-  int64_t taken = arriving_;
-  for (const auto& [owner, replicas] : kept_) {
-    for (const Kept& kept : replicas) taken += kept.bytes;
-  }
-  return taken;
 }
 
 void ReplicaStore::Forget(int index) {

@@ -63,7 +63,6 @@ class ReplicaStore {
   void Release(int64_t bytes);
   std::string FolderOf(int index) const;
   std::string FolderOf(int index, int local_rank) const;
-  int64_t Taken() const MUSTER_REQUIRES(mu_);
   void Forget(int index) MUSTER_REQUIRES(mu_);
 
   const Options options_;

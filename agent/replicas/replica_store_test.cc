@@ -84,6 +84,13 @@ TEST_F(ReplicaStoreTest, ACopyThatDoesNotFitIsRefusedInASentence) {
   EXPECT_THAT(NamesOf(2), ElementsAre("0/step-000000010"));
 }
 
+TEST_F(ReplicaStoreTest, ACopyThatDoesNotFitRemovesNoneOfAnotherWorker) {
+  store_.SetRoom(3000);
+  ASSERT_TRUE(Give(Copy(2, 0, 10)).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Give(Copy(3, 0, 10, std::string(4000, 'a')))));
+  EXPECT_THAT(NamesOf(2), ElementsAre("0/step-000000010"));
+}
+
 TEST_F(ReplicaStoreTest, AStreamThatIsCutTakesNoRoomAfterwards) {
   const std::vector<ReplicaPart> whole = Copy(2, 0, 10, std::string(2000, 'a'));
   store_.SetRoom(whole[0].head().bytes());

@@ -119,6 +119,7 @@ absl::StatusOr<std::vector<DirectoryEntry>> MemoryFiles::List(const std::string&
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> MemoryFiles::Open(const std::string& path) {
   MutexLock lock(mu_);
+  if (open_fault_) MUSTER_RETURN_IF_ERROR(open_fault_(path));
   MUSTER_ASSIGN_OR_RETURN(NodePtr node, Find(path));
   if (node->directory) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": is a directory, not a file"));
@@ -269,6 +270,11 @@ void MemoryFiles::SetFault(Fault fault) {
   fault_ = std::move(fault);
 }
 
+void MemoryFiles::SetOpenFault(std::function<absl::Status(const std::string&)> fault) {
+  MutexLock lock(mu_);
+  open_fault_ = std::move(fault);
+}
+
 void MemoryFiles::KillAfter(int64_t changes) {
   MutexLock lock(mu_);
   kill_at_ = changes < 0 ? -1 : changes_ + changes;
@@ -288,6 +294,7 @@ void MemoryFiles::Crash() {
   MutexLock lock(mu_);
   root_->Crash();
   fault_ = nullptr;
+  open_fault_ = nullptr;
   kill_at_ = -1;
   ++generation_;
 }

@@ -50,6 +50,8 @@ class MemoryFiles final : public Files {
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
 
   void SetFault(Fault fault);
+  // Called before every Open(), which returns what is not OK.
+  void SetOpenFault(std::function<absl::Status(const std::string& path)> fault);
   // Simulates the death of the process at its `changes`th change from now: this and all later
   // changes return Aborted and have no effect. Negative: never.
   void KillAfter(int64_t changes);
@@ -79,6 +81,7 @@ class MemoryFiles final : public Files {
   mutable Mutex mu_;
   NodePtr root_ MUSTER_GUARDED_BY(mu_);
   Fault fault_ MUSTER_GUARDED_BY(mu_);
+  std::function<absl::Status(const std::string&)> open_fault_ MUSTER_GUARDED_BY(mu_);
   int64_t changes_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t kill_at_ MUSTER_GUARDED_BY(mu_) = -1;
   int64_t generation_ MUSTER_GUARDED_BY(mu_) = 0;

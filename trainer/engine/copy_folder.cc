@@ -4,9 +4,31 @@
 
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/json.h"
+#include "base/logging.h"
 #include "trainer/checkpoint/reader.h"
 
 namespace muster::trainer {
+namespace {
+
+// A copy that failed so often is left to the next process, and the job goes on from another one.
+constexpr int kMostFailures = 3;
+
+// Another attempt may succeed only after an error of the machine, not one of the copy.
+bool MayPass(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
 
 std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
                                             const std::string& job_uid) {
@@ -28,6 +50,20 @@ std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& fol
     copy.set_bytes(static_cast<int64_t>(listing.bytes));
   }
   return copies;
+}
+
+void FailedCopies::Note(Files& files, const std::string& path, const absl::Status& why,
+                        bool owned) {
+  int& failures = failures_[path];
+  failures = MayPass(why) ? failures + 1 : kMostFailures;
+  if (!absl::IsDataLoss(why) || !owned) return;
+  const absl::Status removed = RemoveAll(files, path);
+  if (!removed.ok()) MUSTER_LOG(WARN, "could not remove a damaged copy", {"error", removed});
+}
+
+bool FailedCopies::IsOffered(const std::string& path) const {
+  const auto found = failures_.find(path);
+  return found == failures_.end() || found->second < kMostFailures;
 }
 
 std::optional<Shard> ShardOfCopy(const RunRecord& run) {

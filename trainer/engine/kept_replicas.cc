@@ -37,7 +37,7 @@ class KeptReplicas::Slice final : public StoredSlice {
     if (read.ok()) {
       replicas_.bytes_read_ += static_cast<int64_t>(into.nbytes());
     } else {
-      replicas_.Refuse(reader_->path());
+      replicas_.Refuse(reader_->path(), read);
     }
     return read;
   }
@@ -56,18 +56,16 @@ void KeptReplicas::AddTo(v1alpha1::RankPosition& position) const {
   for (const std::string& folder : folders_) {
     for (v1alpha1::StateCopy& replica : ListCopies(files_, folder, job_uid_)) {
       if (position.replicas_size() >= kMostListed) return;
-      if (refused_.count(PathOf(folder, replica.version())) > 0) continue;
+      if (!failed_.IsOffered(PathOf(folder, replica.version()))) continue;
       *position.add_replicas() = std::move(replica);
     }
   }
 }
 
-// The agent's folders are not written to, but the next round must not choose an own copy again.
-void KeptReplicas::Refuse(const std::string& path) {
-  refused_.insert(path);
-  if (absl::StartsWith(path, absl::StrCat(own_folder_, "/"))) {
-    RemoveAll(files_, path).IgnoreError();
-  }
+// The agent's folders are not written to, but no later round, nor process, must choose an own copy
+// that is damaged.
+void KeptReplicas::Refuse(const std::string& path, const absl::Status& why) {
+  failed_.Note(files_, path, why, absl::StartsWith(path, absl::StrCat(own_folder_, "/")));
 }
 
 absl::StatusOr<std::unique_ptr<StoredSlice>> KeptReplicas::Open(const v1alpha1::Version& version,

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/files.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/engine/copy_folder.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/parallel/slices.h"
 
@@ -31,8 +31,8 @@ class KeptReplicas {
   // Adds the complete replicas to this rank's position.
   void AddTo(v1alpha1::RankPosition& position) const;
   // Returns the replica, or the own copy, of that slice, which must not outlive this. NotFound if
-  // there is none. One of which something cannot be read, for its bytes are not those that were
-  // copied or it is of another model, is not offered again.
+  // there is none. One whose bytes are not those that were copied, or that is of another model, is
+  // not offered again; one that cannot be read now is, a few times.
   absl::StatusOr<std::unique_ptr<StoredSlice>> Open(const v1alpha1::Version& version,
                                                     const Shard& shard);
   // Returns the bytes that were read since the last SetFolders().
@@ -40,13 +40,13 @@ class KeptReplicas {
 
  private:
   class Slice;
-  void Refuse(const std::string& path);
+  void Refuse(const std::string& path, const absl::Status& why);
 
   Files& files_;
   const std::string job_uid_;
   const std::string own_folder_;
   std::vector<std::string> folders_;
-  std::set<std::string> refused_;  // paths
+  FailedCopies failed_;
   int64_t bytes_read_ = 0;
 };
 

@@ -115,7 +115,15 @@ StateCopies::StateCopies(Files& files, const Clock& clock, std::string folder, J
 
 std::vector<v1alpha1::StateCopy> StateCopies::List() {
   Await();
-  return ListCopies(files_, folder_, job_.uid);
+  std::vector<v1alpha1::StateCopy> copies = ListCopies(files_, folder_, job_.uid);
+  std::erase_if(copies, [&](const v1alpha1::StateCopy& copy) {
+    return !failed_.IsOffered(PathOf(copy.version().step()));
+  });
+  return copies;
+}
+
+std::string StateCopies::PathOf(int64_t step) const {
+  return JoinPath(folder_, CheckpointName(step));
 }
 
 bool StateCopies::Has(const v1alpha1::Version& version) {
@@ -170,6 +178,7 @@ absl::Status StateCopies::Save(const TrainingState& state, const v1alpha1::Round
   Snapshot snapshot;
   snapshot.run = RecordOf(state, round, job_);
   for (const NamedTensor& flat : TensorsOf(state)) snapshot.tensors.push_back(ToSnapshot(flat));
+  failed_.Forget(PathOf(state.applied()->step()));
   complete_ = false;
   newest_ = *state.applied();
   begun_in_round_ = true;
@@ -182,9 +191,13 @@ absl::Status StateCopies::Save(const TrainingState& state, const v1alpha1::Round
 
 absl::StatusOr<int64_t> StateCopies::Load(const v1alpha1::Version& version, TrainingState& state) {
   Await();
-  const std::string path = JoinPath(folder_, CheckpointName(version.step()));
+  const std::string path = PathOf(version.step());
   absl::StatusOr<int64_t> loaded = LoadFrom(path, version, state);
-  if (!loaded.ok()) RemoveAll(files_, path).IgnoreError();
+  if (loaded.ok()) {
+    failed_.Forget(path);
+  } else {
+    failed_.Note(files_, path, loaded.status(), /*owned=*/true);
+  }
   return loaded;
 }
 

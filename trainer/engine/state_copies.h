@@ -14,6 +14,7 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/writer.h"
+#include "trainer/engine/copy_folder.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
@@ -63,9 +64,10 @@ class StateCopies {
   // Call before the state changes.
   void FinishCopy() { writer_.FinishCopy(); }
   // Makes the state hold the slice of the copy of `version`, with its values, and returns their
-  // bytes. After an error the copy is removed, because the next round must not choose it again, and
-  // what the state holds means nothing. NotFound if there is none; DataLoss if its bytes are not
-  // those that were copied; FailedPrecondition if it is of another model or optimizer.
+  // bytes. After an error what the state holds means nothing. NotFound if there is none; DataLoss
+  // if its bytes are not those that were copied, and it is removed then; FailedPrecondition if it
+  // is of another model or optimizer. After any other error the copy may still be good: it is
+  // listed again until that has happened three times.
   absl::StatusOr<int64_t> Load(const v1alpha1::Version& version, TrainingState& state);
 
   // Returns the room that the copies of such a state take at most: those of two versions while a
@@ -75,11 +77,13 @@ class StateCopies {
  private:
   absl::StatusOr<int64_t> LoadFrom(const std::string& path, const v1alpha1::Version& version,
                                    TrainingState& state);
+  std::string PathOf(int64_t step) const;
   void RemoveAllBut(const std::vector<std::string>& kept);
 
   Files& files_;
   const std::string folder_;
   const Job job_;
+  FailedCopies failed_;
   // A copy was begun in this round. Once it is complete here and another one is due, it is complete
   // everywhere.
   bool begun_in_round_ = false;

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -123,6 +125,46 @@ TEST_F(TrainerCopiesTest, ACopyWhoseBytesHaveChangedIsRefusedAndNeverOfferedAgai
   ASSERT_EQ(positions[0].copies_size(), 1);
   Go({&**rank}, FromCopies(positions, 10, 3));
   ExpectUndisturbedWeights({&**rank});
+}
+
+TEST_F(TrainerCopiesTest, ACopyThatCannotBeReadNowStaysAndIsOfferedAgain) {
+  TrainAndKill(1, 1, 18);
+  const auto rank = StartWithCopies(0);
+  memory_.SetOpenFault([](const std::string& path) {
+    return absl::EndsWith(path, ".safetensors") ? absl::UnavailableError("Too many open files")
+                                                : absl::OkStatus();
+  });
+  (*rank)->Prepare(++round_, 0, 1);
+  (*rank)->Go(round_, FromCopies({(*rank)->AwaitReady()}, 15, 2));
+  EXPECT_THAT((*rank)->AwaitJoined().error(), HasSubstr("Too many open files"));
+  EXPECT_TRUE(Exists(memory_, "/shm/rank-0/step-000000015/DONE")) << "it is a good copy";
+  memory_.SetOpenFault(nullptr);
+  const auto positions = Prepare({&**rank});
+  ASSERT_EQ(positions[0].copies_size(), 2);
+  Go({&**rank}, FromCopies(positions, 15, 3));
+  ExpectUndisturbedWeights({&**rank});
+}
+
+// The job goes on from another copy, or from a checkpoint; the next process tries this one again.
+TEST_F(TrainerCopiesTest, ACopyThatCannotBeReadThreeTimesIsPassedOverAndStays) {
+  TrainAndKill(1, 1, 18);
+  const auto rank = StartWithCopies(0);
+  memory_.SetOpenFault([](const std::string& path) {
+    const bool fails = absl::StrContains(path, "000015/") && absl::EndsWith(path, ".safetensors");
+    return fails ? absl::InternalError("Input/output error") : absl::OkStatus();
+  });
+  for (int64_t attempt = 2; attempt <= 4; ++attempt) {
+    (*rank)->Prepare(++round_, 0, 1);
+    const RankPosition position = (*rank)->AwaitReady();
+    ASSERT_EQ(position.copies_size(), 2) << attempt;
+    (*rank)->Go(round_, FromCopies({position}, 15, attempt));
+    EXPECT_THAT((*rank)->AwaitJoined().error(), HasSubstr("Input/output error"));
+  }
+  const auto positions = Prepare({&**rank});
+  ASSERT_EQ(positions[0].copies_size(), 1);
+  EXPECT_EQ(positions[0].copies(0).version().step(), 10);
+  EXPECT_TRUE(Exists(memory_, "/shm/rank-0/step-000000015/DONE"));
+  (*rank)->Kill();
 }
 
 // Step 15 was copied by the first attempt, which the job did not go on from.

@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "ATen/ops/empty.h"
+#include "absl/status/status.h"
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "trainer/checkpoint/data_type.h"
+#include "trainer/checkpoint/reader.h"
 #include "trainer/engine/kept_replicas.h"
 #include "trainer/engine/testing/copies_fixture.h"
 #include "trainer/engine/testing/thread_rounds.h"
@@ -67,6 +71,25 @@ TEST_F(TrainerReplicasTest, AReplicaWhoseBytesHaveChangedIsRefusedAndNotOfferedA
   EXPECT_TRUE(Exists(memory_, "/shm/rank-1/step-000000015")) << "the folder is the agent's";
   Go({&**rank}, FromCopies(again, 10, 3));
   ExpectUndisturbedWeights({&**rank});
+}
+
+TEST_F(TrainerReplicasTest, ACopyOfItsOwnThatCannotBeReadNowAsAReplicaStays) {
+  TrainAndKill(2, 2, 18);
+  KeptReplicas kept(memory_, "uid", "/shm/rank-0");
+  v1alpha1::Version version;
+  version.set_step(15);
+  version.set_attempt(1);
+  auto slice = kept.Open(version, {0, 2});
+  ASSERT_TRUE(slice.ok()) << slice.status();
+  const auto reader = CheckpointReader::Open(memory_, "/shm/rank-0/step-000000015");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const TensorRecord& tensor = (*reader)->manifest().tensors.at(0);
+  memory_.SetOpenFault([](const std::string&) { return absl::UnavailableError("not now"); });
+  const at::Tensor into = at::empty({1}, tensor.type == DataType::kF64 ? at::kDouble : at::kFloat);
+  const absl::Status read = (*slice)->Read(tensor.name, tensor.shape.at(0), 0, into);
+  EXPECT_THAT(std::string(read.message()), HasSubstr("not now"));
+  memory_.SetOpenFault(nullptr);
+  EXPECT_TRUE(Exists(memory_, "/shm/rank-0/step-000000015/DONE"));
 }
 
 TEST_F(TrainerReplicasTest, ARankReadsReplicasAndItsOwnCopiesAndOffersTheFormer) {

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 77> kReasons = {{
+constexpr Table<Reason, 78> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -47,6 +47,7 @@ constexpr Table<Reason, 77> kReasons = {{
     {Reason::kWorkerLost, "WorkerLost"},
     {Reason::kWorkerMissedDeadline, "WorkerMissedDeadline"},
     {Reason::kJoinFailed, "JoinFailed"},
+    {Reason::kStatesDiffer, "StatesDiffer"},
     {Reason::kMembershipChanged, "MembershipChanged"},
     {Reason::kSpecChanged, "SpecChanged"},
     {Reason::kNodeGoesAway, "NodeGoesAway"},

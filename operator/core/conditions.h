@@ -49,6 +49,7 @@ enum class Reason {
   kWorkerLost,
   kWorkerMissedDeadline,
   kJoinFailed,
+  kStatesDiffer,
   kMembershipChanged,
   kSpecChanged,
   kNodeGoesAway,

@@ -142,6 +142,22 @@ void NameOtherSpec(const Draft& draft, const AgentView& agent, Break& found) {
   found.late.insert(agent.index);
 }
 
+// The ranks keep states that differ, so that the job waits for its owner's word. Other ranks of the
+// round may have said less: that the round broke.
+std::optional<Break> FindUndecided(const Draft& draft, RoundStamp id) {
+  for (const Worker& worker : draft.workers) {
+    const AgentView* agent = worker.agent;
+    if (agent == nullptr || !agent->joined || agent->joined->round != id) continue;
+    if (!agent->joined->undecided) continue;
+    Break found;
+    found.reason = Reason::kStatesDiffer;
+    found.sentence = agent->joined->error;
+    found.asks = true;
+    return found;
+  }
+  return std::nullopt;
+}
+
 std::optional<Break> FindJoinError(const Draft& draft, RoundStamp id) {
   for (const Worker& worker : draft.workers) {
     const AgentView* agent = worker.agent;
@@ -246,6 +262,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
   if (auto found = FindLeaving(draft)) return found;
   if (auto found = FindLost(draft, memory)) return found;
   if (auto found = FindUnsaved(draft)) return found;
+  if (auto found = FindUndecided(draft, memory.id)) return found;
   if (auto found = FindJoinError(draft, memory.id)) return found;
   if (auto found = FindStall(draft, memory.id)) return found;
   if (auto found = FindLeftBehind(draft, memory)) return found;

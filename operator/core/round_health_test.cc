@@ -229,5 +229,32 @@ TEST(RoundHealthTest, AWorkerThatJoinedByAnotherSpecDoesNotTrain) {
   }
 }
 
+// Each rank has given the number of its worker before the sentence.
+TEST(RoundHealthTest, StatesOfWhichNothingTellsTheRightOneHoldTheJobWithASentence) {
+  TestWorld world(2);
+  world.MakeActive();
+  const auto differ = [&] {
+    for (AgentView& agent : world.view.agents) {
+      agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+    }
+    world.Decide();
+    const RoundStamp id = world.memory.id;
+    world.view.agents[0].joined = JoinedReport{id, "rank 0: a peer is gone", "", {}, ""};
+    world.view.agents[1].joined = JoinedReport{id, "rank 1: rank 0 and rank 1 differ", "", {}, ""};
+    world.view.agents[1].joined->undecided = true;
+    return world.Decide();
+  };
+  StallReport stall;
+  stall.round = world.memory.id;
+  world.view.agents[1].stalls.push_back(stall);
+  world.Decide();
+  EXPECT_THAT(EventReasons(differ()), HasSubstr("StatesDiffer"));
+  EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/StatesDiffer");
+  world.Advance(absl::Minutes(2));
+  world.Decide();
+  EXPECT_EQ(EventReasons(differ()), "") << "the owner is asked once";
+  EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/StatesDiffer");
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -151,9 +151,10 @@ struct JoinedReport {
   std::string error;           // empty: joined
   std::string bad_checkpoint;  // the directory that turned out unusable, if that was the cause
   v1alpha1::Version version;
-  std::string trajectory;              // the digest of the spec by which its ranks train
-  int64_t restored_bytes = 0;          // that its ranks read, or received from others
-  double restore_seconds = 0;          // of the slowest of them
+  std::string trajectory;      // the digest of the spec by which its ranks train
+  int64_t restored_bytes = 0;  // that its ranks read, or received from others
+  double restore_seconds = 0;  // of the slowest of them
+  bool undecided = false;      // with `error`: states differ, and nothing tells which is right
   std::vector<LinkReport> links = {};  // that its ranks measured before the round's first step
 };
 struct FinishedReport {

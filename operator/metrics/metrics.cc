@@ -12,7 +12,8 @@ namespace {
 // begins with its first event, which a rate does not see.
 constexpr Reason kBreaks[] = {
     Reason::kRankFailed,           Reason::kRankStalled, Reason::kWorkerLost,
-    Reason::kWorkerMissedDeadline, Reason::kJoinFailed,  Reason::kJobRestarting,
+    Reason::kWorkerMissedDeadline, Reason::kJoinFailed,  Reason::kStatesDiffer,
+    Reason::kJobRestarting,
 };
 constexpr Reason kWished[] = {Reason::kMembershipChanged, Reason::kSpecChanged, Reason::kResumed};
 

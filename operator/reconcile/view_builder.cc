@@ -69,10 +69,10 @@ AgentView ToAgentView(const AgentState& state) {
                              {state.ready->ranks().begin(), state.ready->ranks().end()}};
   }
   if (state.joined) {
-    view.joined = JoinedReport{ToStamp(state.joined->round()), state.joined->error(),
-                               state.joined->bad_checkpoint(), state.joined->version(),
-                               state.joined->trajectory(),     state.joined->restored_bytes(),
-                               state.joined->restore_seconds()};
+    view.joined = JoinedReport{ToStamp(state.joined->round()),  state.joined->error(),
+                               state.joined->bad_checkpoint(),  state.joined->version(),
+                               state.joined->trajectory(),      state.joined->restored_bytes(),
+                               state.joined->restore_seconds(), state.joined->undecided()};
     for (const v1alpha1::LinkSpeed& link : state.joined->links()) {
       view.joined->links.push_back({link.rank(), link.peer(), link.bytes_per_second()});
     }

@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_COMMIT_HELD_SHARDS_H_
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "proto/muster/v1alpha1/run_state.pb.h"
@@ -16,6 +17,9 @@ Shard ToShard(const v1alpha1::StateSlice& slice);
 // are the ranks of the new round; those after them are the replicas that ranks read, in the order
 // of ResumePoint.replicas. Pure.
 std::vector<std::optional<Shard>> HeldShards(const v1alpha1::ResumePoint& resume, int ranks);
+
+// Returns which ranks come to hold wanted[rank] without anything from other ranks.
+std::vector<bool> Witnesses(const v1alpha1::ResumePoint& resume, std::span<const Shard> wanted);
 
 // Returns the rank that has what that holder holds.
 int RankOfHolder(const v1alpha1::ResumePoint& resume, int ranks, int holder);

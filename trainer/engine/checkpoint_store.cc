@@ -128,6 +128,40 @@ std::vector<TensorRecord> RecordsOf(const TrainingState& state) {
   return records;
 }
 
+RunCounts CountsOf(const RunRecord& run) {
+  return {.updates = run.updates,
+          .samples = run.data_position,
+          .skipped = {.in_row = run.skipped_in_row, .total = run.skipped_total}};
+}
+
+// Returns true if the part has the bytes of the checkpoint, which are read a piece at a time.
+absl::StatusOr<bool> HasBytes(const CheckpointReader& reader, const TrainingState& state,
+                              const TensorPart& part) {
+  constexpr size_t kPieceBytes = size_t{16} << 20;
+  if (part.elements.numel() == 0) return true;
+  std::vector<std::byte> copy;
+  std::span<const std::byte> mine;
+  if (HasMemory(part.elements) && part.elements.is_cpu()) {
+    mine = BytesOf(part.elements);
+  } else {
+    copy.resize(part.elements.nbytes());
+    MUSTER_RETURN_IF_ERROR(state.ReadPart(part, copy));
+    mine = copy;
+  }
+  std::vector<std::byte> piece;
+  const size_t element = part.elements.element_size();
+  for (size_t at = 0; at < mine.size(); at += piece.size()) {
+    piece.resize(std::min(kPieceBytes, mine.size() - at));
+    const uint64_t begin = static_cast<uint64_t>(part.begin) + at / element;
+    MUSTER_RETURN_IF_ERROR(
+        reader.ReadPart(part.name, TypeOf(part.elements), part.shape, begin, piece));
+    if (!std::equal(piece.begin(), piece.end(), mine.begin() + static_cast<std::ptrdiff_t>(at))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Returns true if a checkpoint that could not be read is damaged for good.
 bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
@@ -312,6 +346,21 @@ bool CheckpointStore::WaitIdle(absl::Duration timeout) {
   return writer_.WaitIdle(clock_.Monotonic() + timeout).ok();
 }
 
+absl::StatusOr<bool> CheckpointStore::Holds(const v1alpha1::CheckpointRef& checkpoint,
+                                            const TrainingState& state) {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader,
+                          CheckpointReader::Open(files_, JoinPath(uri_, checkpoint.directory())));
+  MUSTER_RETURN_IF_ERROR(CheckUsable(reader->manifest(), state));
+  bool holds = CountsOf(reader->manifest().run) == state.counts();
+  for (const auto& parts : {state.ValueParts(), state.OptimizerParts()}) {
+    for (const TensorPart& part : parts) {
+      if (!holds) return false;
+      MUSTER_ASSIGN_OR_RETURN(holds, HasBytes(*reader, state, part));
+    }
+  }
+  return holds;
+}
+
 absl::StatusOr<v1alpha1::Version> CheckpointStore::Load(const v1alpha1::CheckpointRef& checkpoint,
                                                         TrainingState& state) {
   const std::string path = JoinPath(uri_, checkpoint.directory());
@@ -353,9 +402,7 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
   v1alpha1::Version version;
   version.set_step(run.step);
   version.set_attempt(run.attempt);
-  state.set_counts({.updates = run.updates,
-                    .samples = run.data_position,
-                    .skipped = {.in_row = run.skipped_in_row, .total = run.skipped_total}});
+  state.set_counts(CountsOf(run));
   return version;
 }
 

@@ -55,6 +55,8 @@ class CheckpointStore final : public Checkpoints {
   std::optional<SaveUnderway> Underway() override;
   bool WaitIdle(absl::Duration timeout) override;
   void Abandon() override { writer_.Abandon(); }
+  absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
+                             const TrainingState& state) override;
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                          TrainingState& state) override;
 

@@ -75,6 +75,10 @@ class Checkpoints {
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up the checkpoint being written: its round is over and not all shares will come.
   virtual void Abandon() = 0;
+  // Returns whether the state, whose version is that of the checkpoint, holds exactly what the
+  // checkpoint has of it; an error if that cannot be known, as of a damaged one.
+  virtual absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
+                                     const TrainingState& state) = 0;
   // Fills the state's memory and returns the version that it then holds. DataLoss if the checkpoint
   // is damaged for good, FailedPrecondition if it is whole but of another model; after any other
   // error the checkpoint may still be good.

@@ -191,6 +191,20 @@ absl::Status RankCheckpoints::LoadCopy(const RestorePlan& plan) {
   return absl::OkStatus();
 }
 
+Proof RankCheckpoints::Prove() {
+  if (directory_ == nullptr || !state_.applied()) return Proof::kNone;
+  for (const v1alpha1::CheckpointRef& checkpoint : directory_->List(state_).complete) {
+    if (!Same(checkpoint.version(), *state_.applied()) || !checkpoint.mismatch().empty() ||
+        checkpoint.history() != state_.commit().history()) {
+      continue;
+    }
+    const absl::StatusOr<bool> holds = directory_->Holds(checkpoint, state_);
+    if (holds.ok()) return *holds ? Proof::kRight : Proof::kWrong;
+    MUSTER_LOG(WARN, "the checkpoint of this step proves nothing", {"error", holds.status()});
+  }
+  return Proof::kNone;
+}
+
 void RankCheckpoints::SetAside(const v1alpha1::RoundId& round) {
   if (directory_ == nullptr) return;
   if (absl::Status status = directory_->SetAside(state_, round); !status.ok()) {

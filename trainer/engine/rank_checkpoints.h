@@ -13,6 +13,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
+#include "trainer/commit/judge_item.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
@@ -59,6 +60,9 @@ class RankCheckpoints {
   absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
   // Makes the state that of this rank's copy, whose slice the state then holds.
   absl::Status LoadCopy(const RestorePlan& plan);
+  // Returns what the checkpoint of exactly the applied version, if there is one that can be read,
+  // says of what this rank holds.
+  Proof Prove();
   // Returns the bytes that the last round's loading read from a checkpoint or a copy.
   int64_t loaded_bytes() const { return loaded_bytes_; }
   // This rank's copies in memory.

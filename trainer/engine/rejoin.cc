@@ -300,37 +300,4 @@ absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
   return absl::OkStatus();
 }
 
-absl::Status CompareDigests(int reference, const MeshShape& mesh, Communicator& world,
-                            TrainingState& state) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> digest, state.Digest());
-  const at::Tensor mine = ToTensor(digest);
-  const int64_t size = mine.numel();
-  const auto units = static_cast<int64_t>(state.units().size());
-  at::Tensor all = at::empty({size * world.size()}, at::kLong);
-  MUSTER_RETURN_IF_ERROR(world.AllGather(all, mine, "digests")->Wait());
-  const int64_t* digests = all.const_data_ptr<int64_t>();
-  absl::Status status;
-  for (int rank = 0; rank < world.size(); ++rank) {
-    MeshCoordinates same_shard = mesh.CoordinatesOf(reference);
-    same_shard.shard = mesh.CoordinatesOf(rank).shard;
-    bool differs = false;
-    for (int64_t i = 0; i < size; ++i) {
-      const bool of_shard = i < 2 * units && (i >= units || state.divides_values());
-      const int other = of_shard ? mesh.RankOf(same_shard) : reference;
-      if (digests[rank * size + i] == digests[other * size + i]) continue;
-      differs = true;
-      if (!status.ok()) continue;
-      const size_t unit = static_cast<size_t>(i % units);
-      status = absl::DataLossError(absl::StrCat(
-          "rank ", rank, " and rank ", other, " differ in ",
-          i == 2 * units
-              ? std::string(
-                    "their version or in their counts of updates, samples and skipped steps")
-              : absl::StrCat("unit ", state.units()[unit].layout().name)));
-    }
-    if (differs && rank == world.rank()) state.commit().Lose();
-  }
-  return status;
-}
-
 }  // namespace muster::trainer

@@ -53,13 +53,6 @@ absl::Status GatherValues(Communicator& group, TrainingState& state);
 // Called by all ranks. Fails unless all train by the spec with this hash.
 absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator);
 
-// Called by all ranks, with all values gathered. Fails unless the values of every unit, the version
-// and the counts are equal everywhere, and the optimizer's state on ranks of one shard. A rank that
-// differs from `reference`, or from the rank of its shard in the same copy as that, gives up its
-// weights, so that it receives in the next round.
-absl::Status CompareDigests(int reference, const MeshShape& mesh, Communicator& world,
-                            TrainingState& state);
-
 }  // namespace muster::trainer
 
 #endif  // MUSTER_TRAINER_ENGINE_REJOIN_H_

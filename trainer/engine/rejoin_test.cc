@@ -146,30 +146,5 @@ TEST_F(RejoinTest, AnOrderThatMistakesWhatARankHoldsIsRefused) {
             "the order to go says that this rank holds shard 1 of 2, and it holds 0 of 1");
 }
 
-TEST_F(RejoinTest, ADividedStateThatDiffersIsFoundAndGivenUp) {
-  const MeshShape mesh{.data = 2, .shard = 2};
-  LocalGroups groups(mesh);
-  std::vector<absl::Status> said(4);
-  std::vector<bool> kept(4);
-  std::vector<std::thread> threads;
-  for (int r = 0; r < 4; ++r) {
-    threads.emplace_back([&, r] {
-      auto state = MakeTinyState(TinyOptions(), 0.0);
-      Enter(*truth_.state->applied(), 1, *state);
-      Hold(ShardOf(mesh, r), *truth_.state, *state);
-      if (r == 3) state->optimizer().state(1)[0].add_(1.0);
-      EXPECT_TRUE(GatherValues(*groups.Of(r).shard, *state).ok());
-      said[static_cast<size_t>(r)] = CompareDigests(0, mesh, *groups.Of(r).world, *state);
-      kept[static_cast<size_t>(r)] = state->applied().has_value();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const std::string unit = truth_.state->units()[1].layout().name;
-  for (const absl::Status& status : said) {
-    EXPECT_EQ(status.message(), "rank 3 and rank 1 differ in unit " + unit);
-  }
-  EXPECT_EQ(kept, (std::vector<bool>{true, true, true, false}));
-}
-
 }  // namespace
 }  // namespace muster::trainer

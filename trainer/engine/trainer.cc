@@ -160,8 +160,12 @@ void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
     return;
   }
   if (state_ == State::kFinished) return;
+  if (is_undecided_) {
+    MUSTER_LOG(WARN, "nothing is saved: the ranks differ, and nothing tells which is right");
+  }
   // There is nobody to write with between rounds: the first rank writes alone if it has all.
-  if (stop.save() && IsFirst() && parts_.state.applied() && !checkpoints_.HasSaved()) {
+  if (stop.save() && !is_undecided_ && IsFirst() && parts_.state.applied() &&
+      !checkpoints_.HasSaved()) {
     if (parts_.state.shard().whole()) {
       checkpoints_.SaveAlone(round_);
     } else {

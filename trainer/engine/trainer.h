@@ -95,7 +95,8 @@ class Trainer {
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
   absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
-  absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
+  absl::Status Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& joined);
+  absl::Status CompareStates(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined);
   absl::Status TestLinks(const v1alpha1::GoRound& go);
   // Waits for an order, or until the time in which one is to come is over.
   bool AwaitStart();
@@ -141,6 +142,7 @@ class Trainer {
   int64_t received_bytes_ = 0;     // of the newest round, from the memory of other ranks
   std::vector<LinkSpeed> links_;   // as measured at the start of the newest round
   absl::Time start_by_;            // while kJoined
+  bool is_undecided_ = false;      // the ranks differ, and nothing tells who is right
   bool has_news_ = false;          // the round's state is perhaps on no disk
   v1alpha1::PhaseTimes reported_;  // the times that the reports so far covered
 };

@@ -15,6 +15,8 @@
 #include "trainer/comm/link_speeds.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/held_shards.h"
+#include "trainer/commit/judge_item.h"
+#include "trainer/engine/compare_digests.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_errors.h"
 #include "trainer/engine/torch_errors.h"
@@ -47,8 +49,8 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   FromTrainer message;
   v1alpha1::WorkerJoined& joined = *message.mutable_joined();
   *joined.mutable_round() = round_;
-  std::string bad_checkpoint;
-  const absl::Status status = CatchTorch("joining", [&] { return Join(go, bad_checkpoint); });
+  const absl::Status status = CatchTorch("joining", [&] { return Join(go, joined); });
+  is_undecided_ = joined.undecided();
   if (!status.ok()) {
     LeaveRound();
     if (DiskFailsAgain()) exit_code_ = kExitFailed;
@@ -56,7 +58,6 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
     if (parts_.inbox.interrupt()) return;  // superseded: nobody waits for this answer
     MUSTER_LOG(WARN, "could not join", {"round", round_.round()}, {"error", status});
     joined.set_error(std::string(status.message()));
-    joined.set_bad_checkpoint(bad_checkpoint);
     parts_.outbox.Send(message);
     return;
   }
@@ -122,7 +123,7 @@ absl::Status Trainer::CheckShared(const ResumePoint& resume) {
   return shared;
 }
 
-absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
+absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& joined) {
   MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
   if (go.endpoint().empty()) {
     return absl::InvalidArgumentError("the order to go names no endpoint of the round's store");
@@ -140,15 +141,26 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
                           parts_.state.commit().Go(round_, rank_, go.resume()));
   const absl::Time begun = parts_.clock.Monotonic();
-  MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
+  MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), *joined.mutable_bad_checkpoint()));
   restore_time_ = parts_.clock.Monotonic() - begun;
   if (mesh_->groups().shard != nullptr && !parts_.state.divides_values()) {
     MUSTER_RETURN_IF_ERROR(GatherValues(*mesh_->groups().shard, parts_.state));
   }
-  // The donor is 0 where nobody sends.
-  MUSTER_RETURN_IF_ERROR(CompareDigests(go.resume().donor(), mesh_->shape(), world, parts_.state));
+  MUSTER_RETURN_IF_ERROR(CompareStates(go.resume(), joined));
   MUSTER_RETURN_IF_ERROR(BeginCopies(go.resume()));
   return engine_.BeginRound(mesh_->groups());
+}
+
+absl::Status Trainer::CompareStates(const ResumePoint& resume, v1alpha1::WorkerJoined& joined) {
+  // Random weights of one rank are as good as those of another.
+  const bool any_will_do = resume.source() == ResumePoint::FRESH && parts_.initial == nullptr;
+  const absl::Status equal =
+      CompareDigests(resume, mesh_->shape(), mesh_->world(), parts_.state, [&] {
+        if (any_will_do) return IsFirst() ? Proof::kRight : Proof::kNone;
+        return checkpoints_.Prove();
+      });
+  joined.set_undecided(absl::IsFailedPrecondition(equal));
+  return equal;
 }
 
 // Copies that could never fit are bad input and end training on this rank.

@@ -272,6 +272,7 @@ TEST_F(TrainerTest, SkippedStepsAreKeptInACheckpointAndByARankThatReceives) {
   EXPECT_EQ(c->state().counts().skipped, three);
 }
 
+// The last step is saved, and so the checkpoint tells which rank is right.
 TEST_F(TrainerTest, RanksWithDifferentWeightsDoNotGoOn) {
   settings_.steps = 3;
   auto a = Start(), b = Start();
@@ -281,14 +282,13 @@ TEST_F(TrainerTest, RanksWithDifferentWeightsDoNotGoOn) {
   EXPECT_TRUE(b->AwaitFinished().succeeded());
   b->state().units()[1].values()[0].add_(1.0);
   const auto positions = Prepare({a.get(), b.get()});
-  ResumePoint resume;
-  resume.set_source(ResumePoint::LIVE);
-  *resume.mutable_version() = positions[0].applied();
-  resume.set_next_attempt(2);
-  a->Go(round_, resume);
-  b->Go(round_, resume);
+  a->Go(round_, Live(positions[0], 2));
+  b->Go(round_, Live(positions[0], 2));
   const std::string want =
-      "rank 1 and rank 0 differ in unit " + a->state().units()[1].layout().name;
+      "rank 1 and rank 0 differ at step 3 (attempt 1) in the values of unit " +
+      a->state().units()[1].layout().name +
+      "; the latter have what the checkpoint has: the former give up their state and receive it "
+      "anew";
   EXPECT_EQ(a->AwaitJoined().error(), want);
   EXPECT_EQ(b->AwaitJoined().error(), want);
   // The rank that differs asks for the state in the next round.

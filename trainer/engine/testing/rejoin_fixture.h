@@ -12,6 +12,8 @@
 #include "ATen/ops/equal.h"
 #include "gtest/gtest.h"
 #include "trainer/comm/local_communicator.h"
+#include "trainer/commit/judge_item.h"
+#include "trainer/engine/compare_digests.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/solo_engine.h"
@@ -198,7 +200,8 @@ class RejoinTest : public testing::Test {
         Communicator& shard = of_rank.shard == nullptr ? *alone[rank] : *of_rank.shard;
         said[rank] = GatherValues(shard, *state);
         if (!said[rank].ok()) return;
-        said[rank] = CompareDigests(resume.donor(), mesh, *of_rank.world, *state);
+        said[rank] =
+            CompareDigests(resume, mesh, *of_rank.world, *state, [] { return Proof::kNone; });
         if (said[rank].ok() && !Holds(ShardOf(mesh, r), *truth_.state, *state)) {
           said[rank] = absl::InternalError("holds something else");
         }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/ops/equal.h"
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -176,6 +177,19 @@ class MemoryCheckpoints final : public Checkpoints {
     return true;
   }
   void Abandon() override {}
+  absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
+                             const TrainingState& state) override {
+    MutexLock lock(disk_.mu);
+    MUSTER_RETURN_IF_ERROR(disk_.load_fault);
+    const auto it = disk_.saved.find(checkpoint.directory());
+    if (it == disk_.saved.end()) return absl::DataLossError("no such checkpoint");
+    const auto flat = state.FlatTensors();
+    bool equal = state.counts() == it->second.counts;
+    for (size_t i = 0; i < flat.size(); ++i) {
+      equal = equal && at::equal(flat[i].tensor, it->second.tensors[i]);
+    }
+    return equal;
+  }
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                          TrainingState& state) override {
     MutexLock lock(disk_.mu);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "trainer/data/bpe_model.h"
@@ -73,6 +75,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(Files& files, const Cor
   return TrainedTokenizer(files, corpus, vocabulary, options.cache_directory);
 }
 
+// A single file has the name that the spec says, which all ranks have.
+uint64_t HashSources(const Corpus& corpus, const std::string& path, const Tokenizer& tokenizer) {
+  std::string text = absl::StrCat(corpus.ContentHash(), "/", Hash128Hex(tokenizer.json()));
+  for (const Document& document : corpus.documents) {
+    absl::string_view name = document.name;
+    absl::ConsumePrefix(&name, path);
+    absl::StrAppend(&text, "/", name.size(), ":", name, "=", document.bytes().size());
+  }
+  return Hash64(text);
+}
+
 absl::Status OpenText(Files& files, const DatasetOptions& options, Dataset& dataset,
                       Tokens& tokens) {
   const TextFormat format =
@@ -80,6 +93,7 @@ absl::Status OpenText(Files& files, const DatasetOptions& options, Dataset& data
   MUSTER_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(files, options.path, format));
   MUSTER_ASSIGN_OR_RETURN(dataset.tokenizer, MakeTokenizer(files, corpus, options));
   dataset.vocabulary = dataset.tokenizer->vocabulary();
+  dataset.sources = HashSources(corpus, options.path, *dataset.tokenizer);
   MUSTER_ASSIGN_OR_RETURN(tokens,
                           Tokenize(files, corpus, *dataset.tokenizer, options.cache_directory));
   return absl::OkStatus();
@@ -88,8 +102,10 @@ absl::Status OpenText(Files& files, const DatasetOptions& options, Dataset& data
 absl::Status OpenTokens(Files& files, const DatasetOptions& options, Dataset& dataset,
                         Tokens& tokens) {
   MUSTER_ASSIGN_OR_RETURN(tokens, OpenTokenFile(files, options.path, options.token_type));
+  dataset.token_file = options.path;
   if (options.tokenizer_path.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(dataset.tokenizer, LoadTokenizer(files, options.tokenizer_path));
+  dataset.sources = Hash64(dataset.tokenizer->json());
   dataset.vocabulary = dataset.tokenizer->vocabulary();
   return absl::OkStatus();
 }

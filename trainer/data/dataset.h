@@ -37,6 +37,11 @@ struct Dataset {
   // Ids are below this. 0 for format kTokens without a tokenizer_path: only the model has a
   // vocabulary. Opening does not scan such files, so the code that reads tokens must check them.
   uint32_t vocabulary = 0;
+  // Hashes the names below `path`, the sizes and the contents of the files of text, and the
+  // tokenizer.
+  uint64_t sources = 0;
+  // The file that the tokens are mapped from, of format kTokens; empty: they change no more.
+  std::string token_file;
   // Entropy of single tokens at the beginning of the validation part (of the training part if there
   // is none), in nats per token: the loss of a model that ignores the context. A model that learned
   // anything is below it.

@@ -15,6 +15,7 @@
 #include "trainer/comm/link_speeds.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/data/batch_feed.h"
+#include "trainer/data/data_digest.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/heartbeat.h"
@@ -67,6 +68,8 @@ class Trainer {
     StateCopies* copies = nullptr;
     // If null, no replicas of other ranks' copies are kept here.
     KeptReplicas* replicas = nullptr;
+    // Compares the ranks' data; null: they are not compared.
+    DataDigester* data = nullptr;
     // The weights that a run begins with; null: random ones.
     InitialWeights* initial = nullptr;
     // Reads the spec that a round brings; without it every round trains by the first one.
@@ -96,6 +99,7 @@ class Trainer {
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
   absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
   absl::Status Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& joined);
+  absl::Status CheckData(const v1alpha1::ResumePoint& resume);
   absl::Status CompareStates(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined);
   absl::Status TestLinks(const v1alpha1::GoRound& go);
   // Waits for an order, or until the time in which one is to come is over.

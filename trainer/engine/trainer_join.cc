@@ -1,6 +1,8 @@
 // The part of Trainer in which a rank joins a round: it meets the others and comes to the state
 // from which they go on.
 #include <algorithm>
+#include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/held_shards.h"
 #include "trainer/commit/judge_item.h"
+#include "trainer/engine/compare_data.h"
 #include "trainer/engine/compare_digests.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/round_errors.h"
@@ -123,6 +126,22 @@ absl::Status Trainer::CheckShared(const ResumePoint& resume) {
   return shared;
 }
 
+// A new run on data that differ is bad input. A run that has state keeps it until a rank comes that
+// has the same data.
+absl::Status Trainer::CheckData(const ResumePoint& resume) {
+  if (parts_.data == nullptr) return absl::OkStatus();
+  std::random_device device;
+  const uint64_t random = uint64_t{device()} << 32 | device();
+  const absl::Status same = CompareData(random, *parts_.data, mesh_->world());
+  if (!absl::IsFailedPrecondition(same)) return same;
+  if (resume.source() == ResumePoint::FRESH) {
+    exit_code_ = kExitBadInput;
+    return absl::InvalidArgumentError(same.message());
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      same.message(), "; put them there, and delete the pod of the worker that has others"));
+}
+
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& joined) {
   MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
   if (go.endpoint().empty()) {
@@ -136,6 +155,7 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& 
   Communicator& world = mesh_->world();
   MUSTER_FAILPOINT("trainer.during_join");
   MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, world));
+  MUSTER_RETURN_IF_ERROR(CheckData(go.resume()));
   MUSTER_RETURN_IF_ERROR(TestLinks(go));
   MUSTER_RETURN_IF_ERROR(CheckShared(go.resume()));
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,

@@ -88,6 +88,63 @@ INSTANTIATE_TEST_SUITE_P(Places, KillTest,
                                            "trainer.after_apply"),
                          [](const auto& info) { return info.param.substr(8); });
 
+// Returns a spec like `like` whose data are another file of the same length.
+v1alpha1::TrainingJobSpec OnOtherData(const v1alpha1::TrainingJobSpec& like,
+                                      const std::string& folder) {
+  v1alpha1::TrainingJobSpec spec = Spec(folder);
+  *spec.mutable_checkpoint() = like.checkpoint();
+  const std::string path = spec.trainer().data().uri();
+  std::string text = ReadFile(FileSystem(), path).value_or("");
+  EXPECT_GT(text.size(), 20'000);
+  text[20'000] = text[20'000] == 'x' ? 'y' : 'x';
+  EXPECT_TRUE(WriteFileAtomically(FileSystem(), path, text).ok());
+  return spec;
+}
+
+TEST(ProcessTest, RanksWhoseNodesHaveOtherDataAreRefusedBeforeTheFirstStep) {
+  const auto spec = Spec(Folder("data"));
+  RankProcess a(spec), b(OnOtherData(spec, Folder("other-data")));
+  const auto ready = Prepare(1, {&a, &b});
+  ToTrainer message;
+  message.mutable_go()->mutable_round()->set_round(1);
+  message.mutable_go()->set_endpoint(ready.front().endpoint());
+  *message.mutable_go()->mutable_resume() = Fresh();
+  for (RankProcess* rank : {&a, &b}) rank->Send(message);
+  for (RankProcess* rank : {&a, &b}) {
+    const auto finished = rank->Await(FromTrainer::kFinished).finished();
+    EXPECT_FALSE(finished.succeeded());
+    EXPECT_NE(finished.message().find("rank 1 and rank 0 do not have the same training data"),
+              std::string::npos)
+        << finished.message();
+    EXPECT_EQ(rank->End(kTimeoutMs)->code, 2);
+  }
+}
+
+// The state that lives is worth more than the rank that came with other data.
+TEST(ProcessTest, ARankThatComesWithOtherDataDoesNotTrainAndTheOthersKeepTheirState) {
+  const std::string folder = Folder("came");
+  const auto spec = Spec(folder);
+  RankProcess a(spec), b(spec, "trainer.after_vote=kill@7");
+  Go(1, {&a, &b}, Prepare(1, {&a, &b}), Fresh());
+  EXPECT_EQ(b.End(kTimeoutMs)->signal, SIGKILL);
+  RankProcess other(OnOtherData(spec, Folder("came-other")));
+  const auto ready = Prepare(2, {&a, &other});
+  ToTrainer message;
+  message.mutable_go()->mutable_round()->set_round(2);
+  message.mutable_go()->set_endpoint(ready.front().endpoint());
+  *message.mutable_go()->mutable_resume() = Live(ready);
+  message.mutable_go()->mutable_resume()->set_next_attempt(2);
+  for (RankProcess* rank : {&a, &other}) rank->Send(message);
+  const std::string error = a.Await(FromTrainer::kJoined).joined().error();
+  EXPECT_NE(error.find("do not have the same training data"), std::string::npos) << error;
+  RankProcess c(spec);
+  const auto again = Prepare(3, {&a, &c});
+  EXPECT_TRUE(again[0].position().has_applied());
+  Go(3, {&a, &c}, again, Live(again));
+  Finish({&a, &c});
+  EXPECT_EQ(Tensors(folder, "step-000000030"), Undisturbed().tensors);
+}
+
 TEST(ProcessTest, ACheckpointIsResumedOnMoreRanksWithTheSameWeights) {
   const std::string folder = Folder("resumed");
   const auto spec = Spec(folder);

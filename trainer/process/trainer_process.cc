@@ -160,6 +160,8 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
                                                         .vocabulary = vocabulary,
                                                         .prefetch = 4}));
   feed_ = std::make_unique<TensorFeed>(*source_);
+  data_ = std::make_unique<DataDigester>(dataset_.token_file, dataset_.sources, dataset_.training,
+                                         dataset_.validation);
   return absl::OkStatus();
 }
 
@@ -362,6 +364,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .validation = process->ReadValidation(),
                                                 .copies = process->copies_.get(),
                                                 .replicas = process->replicas_.get(),
+                                                .data = process->data_.get(),
                                                 .initial = process->initial_.get(),
                                                 .read_spec = process->MakeSpecReader(),
                                                 .fits = process->MakeFitCheck()});

@@ -13,6 +13,7 @@
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/data/batch_source.h"
+#include "trainer/data/data_digest.h"
 #include "trainer/data/dataset.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/heartbeat.h"
@@ -85,6 +86,7 @@ class TrainerProcess {
   int64_t vocabulary_ = 0;  // the model's
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<BatchFeed> feed_;
+  std::unique_ptr<DataDigester> data_;
   std::unique_ptr<InitialWeights> initial_;  // null: random ones
   DirectoryStateFiles state_files_;
   std::unique_ptr<TrainingState> state_;

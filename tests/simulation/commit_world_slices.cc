@@ -75,7 +75,9 @@ CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
   Needs needs;
   const TreeNode slice = trainer::SliceOf(kChunks, WantedSlice(round, index));
   int64_t got = 0;
-  for (const SliceMove& move : trainer::PlanMoves(kChunks, held, wanted, sent)) {
+  const auto moves = trainer::PlanMoves(kChunks, held, wanted, sent);
+  if (!moves.ok()) return needs;
+  for (const SliceMove& move : *moves) {
     if (round.members[static_cast<size_t>(move.to)] != index) continue;
     const int from = trainer::RankOfHolder(*rank.resume, members, move.from);
     Donor& donor = needs.donors.emplace_back();

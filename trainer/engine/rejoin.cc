@@ -219,9 +219,9 @@ absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next, T
   const TrainingState& state = transfer.state;
   std::vector<int64_t> sent(transfer.held.size());
   for (size_t u = 0; u < state.units().size(); ++u) {
-    const std::vector<SliceMove> moves =
-        PlanMoves(state.units()[u].layout().chunks(), transfer.held, wanted, sent);
-    const absl::Status moved = MoveUnit(static_cast<int>(u), moves, next, transfer);
+    const auto moves = PlanMoves(state.units()[u].layout().chunks(), transfer.held, wanted, sent);
+    const absl::Status moved =
+        moves.ok() ? MoveUnit(static_cast<int>(u), *moves, next, transfer) : moves.status();
     if (moved.ok()) continue;
     state.rests().Discard();
     transfer.world.Abort("the transfer of the state broke off");

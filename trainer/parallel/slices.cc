@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
 namespace muster::trainer {
 namespace {
 
@@ -51,8 +54,10 @@ TreeNode SliceOf(int64_t chunks, const Shard& shard) {
   return RankRange(chunks, shard.index, shard.count);
 }
 
-std::vector<SliceMove> PlanMoves(int64_t chunks, std::span<const std::optional<Shard>> held,
-                                 std::span<const Shard> wanted, std::vector<int64_t>& sent) {
+absl::StatusOr<std::vector<SliceMove>> PlanMoves(int64_t chunks,
+                                                 std::span<const std::optional<Shard>> held,
+                                                 std::span<const Shard> wanted,
+                                                 std::vector<int64_t>& sent) {
   std::vector<TreeNode> slices;
   for (const auto& shard : held) slices.push_back(shard ? SliceOf(chunks, *shard) : TreeNode{});
   std::vector<SliceMove> moves;
@@ -61,7 +66,11 @@ std::vector<SliceMove> PlanMoves(int64_t chunks, std::span<const std::optional<S
     for (const TreeNode& run : Missing(SliceOf(chunks, wanted[rank]), slices[rank])) {
       for (const TreeNode& piece : CutAtSlices(run, slices)) {
         const int from = DonorOf(piece, slices, sent);
-        if (from < 0) continue;
+        if (from < 0) {
+          return absl::InternalError(absl::StrCat("no rank holds chunks ", piece.begin, " to ",
+                                                  piece.end - 1, " of ", chunks, ", which rank ",
+                                                  to, " is to receive"));
+        }
         sent[static_cast<size_t>(from)] += piece.leaves();
         moves.push_back({from, to, piece});
       }

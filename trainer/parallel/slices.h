@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "trainer/parallel/sum_tree.h"
 
 namespace muster::trainer {
@@ -39,10 +40,13 @@ struct SliceMove {
 // Plans, for one unit, how every rank r comes to hold wanted[r] while it holds held[r] (nullopt:
 // nothing). There may be holders beyond the ranks, which only send. Each missing run is cut where
 // holders' slices begin and end, and each piece comes from the holder with the least to send so
-// far: `sent`, by holder, in chunks, which the plan raises. All ranks make the same plan. A piece
-// that nobody holds is left out.
-std::vector<SliceMove> PlanMoves(int64_t chunks, std::span<const std::optional<Shard>> held,
-                                 std::span<const Shard> wanted, std::vector<int64_t>& sent);
+// far: `sent`, by holder, in chunks, which the plan raises. All ranks make the same plan, or find
+// alike that a piece is missing: Internal, with its chunks, because holders are chosen so that
+// they hold all.
+absl::StatusOr<std::vector<SliceMove>> PlanMoves(int64_t chunks,
+                                                 std::span<const std::optional<Shard>> held,
+                                                 std::span<const Shard> wanted,
+                                                 std::vector<int64_t>& sent);
 
 }  // namespace muster::trainer
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
 
 namespace muster::trainer {
@@ -41,23 +42,23 @@ TEST(SlicesTest, ASliceIsMadeOfTheSlicesOfTwiceAsManyRanks) {
 TEST(SlicesTest, NobodySendsWhatEveryRankHolds) {
   std::vector<int64_t> sent(2);
   EXPECT_TRUE(PlanMoves(7, Held{Shard{0, 2}, Shard{1, 2}}, std::vector<Shard>{{0, 2}, {1, 2}}, sent)
-                  .empty());
+                  ->empty());
   EXPECT_TRUE(
-      PlanMoves(7, Held{Shard{}, Shard{}}, std::vector<Shard>{{0, 2}, {1, 2}}, sent).empty());
+      PlanMoves(7, Held{Shard{}, Shard{}}, std::vector<Shard>{{0, 2}, {1, 2}}, sent)->empty());
 }
 
 TEST(SlicesTest, SeveralDonorsShareTheSending) {
   std::vector<int64_t> sent(4);
   const Held held = {Shard{}, Shard{}, std::nullopt, std::nullopt};
   const std::vector<Shard> wanted(4);
-  EXPECT_EQ(PlanMoves(8, held, wanted, sent),
+  EXPECT_EQ(*PlanMoves(8, held, wanted, sent),
             (std::vector<SliceMove>{{0, 2, {0, 8}}, {1, 3, {0, 8}}}));
 }
 
 TEST(SlicesTest, AReceiverGathersItsSliceFromThoseWhoHoldPartsOfIt) {
   std::vector<int64_t> sent(3);
   const Held held = {Shard{0, 2}, Shard{1, 2}, std::nullopt};
-  EXPECT_EQ(PlanMoves(6, held, std::vector<Shard>{{0, 3}, {1, 3}, {2, 3}}, sent),
+  EXPECT_EQ(*PlanMoves(6, held, std::vector<Shard>{{0, 3}, {1, 3}, {2, 3}}, sent),
             (std::vector<SliceMove>{{0, 1, {2, 3}}, {1, 2, {4, 6}}}));
   EXPECT_EQ(sent, (std::vector<int64_t>{1, 2, 0}));
 }
@@ -77,6 +78,7 @@ TEST(SlicesTest, EveryPlanOfCoveringHoldersFillsEverySliceOnce) {
           }
           std::vector<int64_t> sent(held.size());
           const auto moves = PlanMoves(chunks, held, wanted, sent);
+          ASSERT_TRUE(moves.ok()) << moves.status();
           for (size_t r = 0; r < held.size(); ++r) {
             std::multiset<int64_t> has;
             const auto take = [&](const TreeNode& run) {
@@ -87,7 +89,7 @@ TEST(SlicesTest, EveryPlanOfCoveringHoldersFillsEverySliceOnce) {
               const TreeNode own = SliceOf(chunks, *held[r]);
               take({std::max(own.begin, slice.begin), std::min(own.end, slice.end)});
             }
-            for (const SliceMove& move : moves) {
+            for (const SliceMove& move : *moves) {
               if (move.to != static_cast<int>(r)) continue;
               ASSERT_TRUE(held[static_cast<size_t>(move.from)]);
               const TreeNode theirs = SliceOf(chunks, *held[static_cast<size_t>(move.from)]);
@@ -103,6 +105,17 @@ TEST(SlicesTest, EveryPlanOfCoveringHoldersFillsEverySliceOnce) {
       }
     }
   }
+}
+
+// Memory that nothing was written to must not count as weights.
+TEST(SlicesTest, APieceThatNoRankHoldsIsAnErrorThatNamesIt) {
+  std::vector<int64_t> sent(3);
+  const Held held = {Shard{0, 3}, Shard{2, 3}, std::nullopt};
+  const auto moves = PlanMoves(6, held, std::vector<Shard>{{0, 1}, {0, 1}, {0, 1}}, sent);
+  EXPECT_TRUE(absl::IsInternal(moves.status()));
+  EXPECT_EQ(moves.status().message(),
+            "no rank holds chunks 2 to 3 of 6, which rank 0 is to receive");
+  EXPECT_FALSE(PlanMoves(6, Held{std::nullopt}, std::vector<Shard>{{0, 1}}, sent).ok());
 }
 
 }  // namespace

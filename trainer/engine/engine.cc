@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "trainer/commit/confirm_message.h"
 #include "trainer/commit/decide_step.h"
+#include "trainer/commit/version.h"
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/chunk_share.h"
 #include "trainer/engine/device_memory.h"
@@ -184,6 +185,15 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
   const PhaseScope compute(timer_, Phase::kCompute);
   StepOutcome outcome;
   outcome.learning_rate = state_.options().schedule.At(state_.commit().next().step());
+  const v1alpha1::Version version = state_.commit().next();
+  const absl::Status ran = RunTable(requests, outcome);
+  const bool applied = state_.applied() && Same(*state_.applied(), version);
+  if (!ran.ok() && !applied) return ran;
+  outcome.after = ran;
+  return outcome;
+}
+
+absl::Status Engine::RunTable(const StepRequests& requests, StepOutcome& outcome) {
   const int64_t step = state_.commit().next().step();
   const auto run = [&](const std::string& what, auto&& part) {
     return ExplainNoMemory(CatchTorch(what, part), state_);
@@ -196,11 +206,9 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
     MUSTER_RETURN_IF_ERROR(run(absl::StrCat(ToString(task), " of step ", step),
                                [&] { return RunTask(task, requests, outcome); }));
   }
-  if (values_ != nullptr) {
-    const PhaseScope communication(timer_, Phase::kCommunication);
-    MUSTER_RETURN_IF_ERROR(values_->AwaitAll());
-  }
-  return outcome;
+  if (values_ == nullptr) return absl::OkStatus();
+  const PhaseScope communication(timer_, Phase::kCommunication);
+  return values_->AwaitAll();
 }
 
 absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome) {

@@ -49,6 +49,9 @@ struct StepOutcome {
   bool copy = false;      // all ranks asked to copy the state after this step
   bool save_due = false;  // the interval by time was over on some rank
   bool writing = false;   // some rank still wrote an earlier checkpoint
+  // The step is applied. If this is an error, the round broke after that, and the units' values as
+  // a whole mean nothing until a round gathers them again.
+  absl::Status after;
 };
 
 // Executes a task table over blocks and units: one training step at a time, among the ranks of one
@@ -73,6 +76,7 @@ class Engine {
   absl::Status BeginAlone(Communicator& world) { return BeginAlone({.world = &world}); }
   void EndRound();
 
+  // Returns an error only if this rank has not applied the step.
   absl::StatusOr<StepOutcome> Step(const StepRequests& requests);
 
   // Returns the mean loss over `batches` validation micro-batches, which the ranks share among
@@ -86,6 +90,7 @@ class Engine {
   double loss_sum() const;
 
  private:
+  absl::Status RunTable(const StepRequests& requests, StepOutcome& outcome);
   absl::Status RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome);
   absl::Status LoadStep(int64_t step);
   absl::Status Forward(const Task& task);

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
@@ -211,6 +216,98 @@ TEST(ShardedTest, AStateOfAnotherShardThanTheRoundsIsRefused) {
   Engine engine(*state, feed, timer, interrupt);
   EXPECT_EQ(engine.BeginAlone(groups.Of(1)).message(),
             "the round needs shard 1 of 2 of the state, and this rank holds 0 of 1");
+}
+
+// Breaks off at the first operation that moves slices once `breaks` says so.
+class BrokenGathers final : public ForwardingCommunicator {
+ public:
+  using ForwardingCommunicator::ForwardingCommunicator;
+  std::unique_ptr<Pending> AllGather(at::Tensor output, at::Tensor input,
+                                     std::string_view label) override {
+    Break(output);
+    return ForwardingCommunicator::AllGather(std::move(output), std::move(input), label);
+  }
+  std::unique_ptr<Pending> AllToAllV(at::Tensor output, std::vector<int64_t> output_counts,
+                                     at::Tensor input, std::vector<int64_t> input_counts,
+                                     std::string_view label) override {
+    Break(output);
+    return ForwardingCommunicator::AllToAllV(std::move(output), std::move(output_counts),
+                                             std::move(input), std::move(input_counts), label);
+  }
+  std::function<bool()> breaks = [] { return true; };
+  // An aborted operation keeps its tensors, and may write to them for a while.
+  std::vector<at::Tensor> written;
+
+ private:
+  void Break(const at::Tensor& output) {
+    if (!breaks()) return;
+    Abort("a peer is gone");
+    written.push_back(output);
+  }
+};
+
+TEST(ShardedTest, AStepThatIsAppliedHasItsOutcomeThoughTheGatherAfterItBreaks) {
+  const MeshShape mesh{.shard = 2};
+  const std::vector<RankResult> calm = TrainTinyRanks(TinyOptions(), mesh, 1);
+  LocalGroups groups(mesh);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      auto state = MakeTinyState(TinyOptions(), 0.1);
+      ASSERT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      ASSERT_TRUE(state->InitializeFresh().ok());
+      const std::atomic<bool> interrupt = false;
+      PhaseTimer timer(Clock::Real(), Phase::kOther);
+      SyntheticFeed feed(state->options(), TinyModel(0.1).vocabulary);
+      Engine engine(*state, feed, timer, interrupt);
+      RoundGroups of_rank = groups.Of(r);
+      BrokenGathers broken(*of_rank.shard);
+      broken.breaks = [&] { return state->applied()->step() == 1; };
+      of_rank.shard = &broken;
+      ASSERT_TRUE(engine.BeginAlone(of_rank).ok());
+      const auto outcome = engine.Step({});
+      ASSERT_TRUE(outcome.ok()) << outcome.status();
+      EXPECT_FALSE(outcome->after.ok()) << "the values were not gathered";
+      EXPECT_EQ(state->applied()->step(), 1);
+      EXPECT_EQ(outcome->decision.version().step(), 1);
+      EXPECT_EQ(outcome->decision.loss(), calm[static_cast<size_t>(r)].losses[0]);
+      engine.EndRound();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ShardedTest, ValuesThatAnAbortedGatherMayStillWriteComeToOtherMemoryInTheNextRound) {
+  const MeshShape mesh{.shard = 2};
+  TrainingOptions options = TinyOptions();
+  options.divided = {.values = true, .gradients = true};
+  LocalGroups groups(mesh);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      auto state = MakeTinyState(options, 0.1);
+      ASSERT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      ASSERT_TRUE(state->InitializeFresh().ok());
+      const std::atomic<bool> interrupt = false;
+      PhaseTimer timer(Clock::Real(), Phase::kOther);
+      SyntheticFeed feed(options, TinyModel(0.1).vocabulary);
+      Engine engine(*state, feed, timer, interrupt);
+      RoundGroups of_rank = groups.Of(r);
+      BrokenGathers broken(*of_rank.shard);
+      of_rank.shard = &broken;
+      ASSERT_TRUE(engine.BeginAlone(of_rank).ok());
+      EXPECT_FALSE(engine.Step({}).ok());
+      engine.EndRound();
+      ASSERT_FALSE(broken.written.empty());
+      for (const Unit& unit : state->units()) {
+        unit.AllocateValues();
+        for (const at::Tensor& late : broken.written) {
+          EXPECT_NE(unit.values().const_data_ptr(), late.const_data_ptr());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

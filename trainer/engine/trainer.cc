@@ -192,13 +192,19 @@ void Trainer::StepOnce() {
        .is_writing = [this] { return checkpoints_.IsWriting(); },
        .asks_for_copy = [&] { return copies.Asks(settings_, parts_.inbox.replica()); }});
   if (!outcome.ok()) return Stall(outcome.status());
-  auto report = AfterStep(*outcome);
-  if (!report.ok()) return Stall(report.status());
-  if (IsFirst()) {
-    reporter_.Applied(*std::move(report));
-    if (world_size_ == 1) reporter_.Commit();
-    reporter_.Flush(false);
+  if (!outcome->after.ok()) {
+    Report(ReportOf(*outcome));
+    if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
+    return Stall(outcome->after);
   }
+  const auto loss = AfterStep(*outcome);
+  v1alpha1::StepReport report = ReportOf(*outcome);
+  if (loss.ok() && loss->has_value()) {
+    report.set_validation_loss(**loss);
+    report.set_unigram_entropy(parts_.validation.unigram_entropy);
+  }
+  Report(std::move(report));
+  if (!loss.ok()) return Stall(loss.status());
   if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
   if (!outcome->decision.stop_after()) return;
   save_ordered_ = stop_ordered_ = false;
@@ -229,35 +235,51 @@ void Trainer::SaveIfDue(const StepOutcome& outcome) {
   }
 }
 
-// Saves, copies and validates if it is time.
-absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outcome) {
-  const v1alpha1::StepDecision& decision = outcome.decision;
-  const int64_t step = decision.version().step();
+// Saves, copies and validates if it is time, and returns the validation's loss if it was.
+absl::StatusOr<std::optional<double>> Trainer::AfterStep(const StepOutcome& outcome) {
+  const int64_t step = outcome.decision.version().step();
   SaveIfDue(outcome);
   checkpoints_.copies().CopyIfDue(settings_, round_, outcome.copy);
-  v1alpha1::StepReport report;
   const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
-  if (settings_.validate_every > 0 && batches > 0 &&
-      (step % settings_.validate_every == 0 || step == settings_.steps)) {
-    MUSTER_ASSIGN_OR_RETURN(const double loss, engine_.Validate(batches));
-    report.set_validation_loss(loss);
-    report.set_unigram_entropy(parts_.validation.unigram_entropy);
+  if (settings_.validate_every <= 0 || batches <= 0 ||
+      (step % settings_.validate_every != 0 && step != settings_.steps)) {
+    return std::nullopt;
   }
+  MUSTER_ASSIGN_OR_RETURN(const double loss, engine_.Validate(batches));
+  return loss;
+}
+
+// A step that is applied is reported, whatever breaks after it.
+void Trainer::Report(v1alpha1::StepReport report) {
+  if (!IsFirst()) return;
+  reporter_.Applied(std::move(report));
+  if (world_size_ == 1) reporter_.Commit();
+  reporter_.Flush(false);
+}
+
+v1alpha1::StepReport Trainer::ReportOf(const v1alpha1::StepDecision& decision) {
+  v1alpha1::StepReport report;
   *report.mutable_version() = decision.version();
   report.set_loss(decision.loss());
   report.set_gradient_norm(decision.gradient_norm());
-  report.set_learning_rate(outcome.learning_rate);
+  report.set_learning_rate(parts_.state.options().schedule.At(decision.version().step()));
   report.set_applied(decision.apply());
   report.set_tokens(decision.valid_tokens());
   report.set_skipped_total(decision.skipped_total());
-  report.set_mean_busy_seconds(outcome.busy.mean);
-  report.set_longest_busy_seconds(outcome.busy.longest);
-  report.set_slowest_rank(outcome.busy.slowest);
-  if (outcome.device_memory.has_value()) *report.mutable_device_memory() = *outcome.device_memory;
   report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
   const v1alpha1::PhaseTimes now = parts_.timer.Totals();
   *report.mutable_times() = Difference(now, reported_);
   reported_ = now;
+  return report;
+}
+
+v1alpha1::StepReport Trainer::ReportOf(const StepOutcome& outcome) {
+  v1alpha1::StepReport report = ReportOf(outcome.decision);
+  report.set_learning_rate(outcome.learning_rate);
+  report.set_mean_busy_seconds(outcome.busy.mean);
+  report.set_longest_busy_seconds(outcome.busy.longest);
+  report.set_slowest_rank(outcome.busy.slowest);
+  if (outcome.device_memory.has_value()) *report.mutable_device_memory() = *outcome.device_memory;
   return report;
 }
 

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,7 +114,10 @@ class Trainer {
                        std::string& bad_checkpoint);
 
   void StepOnce();
-  absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);
+  v1alpha1::StepReport ReportOf(const v1alpha1::StepDecision& decision);
+  v1alpha1::StepReport ReportOf(const StepOutcome& outcome);
+  void Report(v1alpha1::StepReport report);
+  absl::StatusOr<std::optional<double>> AfterStep(const StepOutcome& outcome);
   void SaveIfDue(const StepOutcome& outcome);
   absl::Status EndRun(const std::string& message, bool ordered);
   void GiveUp(const v1alpha1::StepDecision& decision);

@@ -239,6 +239,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
   switch (plan.action) {
     case RestorePlan::Action::kApplyRelay:
       MUSTER_RETURN_IF_ERROR(state.Apply());
+      if (IsFirst()) reporter_.Applied(ReportOf(plan.relay));
       return Transfer(resume);
     case RestorePlan::Action::kKeep:
       return Transfer(resume);

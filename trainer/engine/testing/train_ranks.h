@@ -62,6 +62,7 @@ inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
     const auto outcome = engine.Step({});
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     if (!outcome.ok()) return result;
+    EXPECT_TRUE(outcome->after.ok()) << outcome->after;
     result.losses.push_back(outcome->decision.loss());
     result.norms.push_back(outcome->decision.gradient_norm());
   }

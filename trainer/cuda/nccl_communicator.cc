@@ -290,9 +290,12 @@ class NcclCommunicator final : public Communicator {
     return operation;
   }
 
-  std::unique_ptr<Pending> Failed(const Operation& operation, const absl::Status& status) {
+  // The operation may have begun on the device.
+  std::unique_ptr<Pending> Failed(Operation& operation, const absl::Status& status) {
     issuer_->group().record().Failed(operation.sequence);
-    return std::make_unique<Finished>(issuer_->group().Fail(status));
+    const absl::Status failure = issuer_->group().Fail(status);
+    issuer_->group().Abandon(std::move(operation.tensors));
+    return std::make_unique<Finished>(failure);
   }
 
   // Leaves out what moves nothing: only of an exchange may one rank's part be empty.

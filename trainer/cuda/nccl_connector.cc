@@ -52,6 +52,7 @@ absl::StatusOr<ncclUniqueId> NcclConnector::Impl::ShareId(absl::Time until) {
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> NcclConnector::Impl::ConnectUntil(absl::Time until) {
+  MUSTER_RETURN_IF_ERROR(NcclGroup::CheckEarlierGroups());
   MUSTER_RETURN_IF_ERROR(client_->Connect(options_.store, options_.secret, until));
   MUSTER_RETURN_IF_ERROR(MeetRanks(*client_, options_.tag, options_.rank, options_.size, until));
   MUSTER_ASSIGN_OR_RETURN(const ncclUniqueId id, ShareId(until));

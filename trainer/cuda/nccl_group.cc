@@ -15,7 +15,30 @@ namespace {
 // A group whose ranks all end well takes no longer than this to flush its last messages.
 constexpr absl::Duration kFlushTime = absl::Seconds(5);
 
+// An aborted kernel sees so within milliseconds.
+constexpr absl::Duration kDrainTime = absl::Seconds(5);
+
 absl::Time Now() { return Clock::Real().Monotonic(); }
+
+// The tensors of groups that ended before their operations did.
+struct Remains {
+  std::vector<at::Tensor> tensors;
+  std::unique_ptr<DeviceQueue> queue;
+  std::unique_ptr<QueueMark> mark;  // null: the device refused it
+};
+
+struct EarlierGroups {
+  Mutex mu;
+  std::vector<Remains> remains MUSTER_GUARDED_BY(mu);
+};
+
+// Lives as long as the process: the device may write until then.
+EarlierGroups& Earlier() {
+  static auto* const earlier = new EarlierGroups;
+  return *earlier;
+}
+
+bool HasPassed(QueueMark& mark) { return mark.Passed().value_or(false); }
 
 }  // namespace
 
@@ -44,6 +67,35 @@ absl::Status NcclGroup::Init(int size, const ncclUniqueId& id, int rank, absl::T
 // A group that failed was aborted by then; one that did not has to bring its last messages to its
 // peers before the handle goes.
 NcclGroup::~NcclGroup() {
+  EndHandle();
+  if (!abandoned_.empty()) FreeAbandoned();
+}
+
+void NcclGroup::FreeAbandoned() {
+  Remains remains = {std::move(abandoned_), std::move(queue_), nullptr};
+  if (auto mark = remains.queue->Mark(); mark.ok()) remains.mark = *std::move(mark);
+  const absl::Time until = Now() + std::min(kDrainTime, deadline_);
+  while (remains.mark != nullptr && Now() < until) {
+    if (HasPassed(*remains.mark)) return;
+    MutexLock lock(mu_);
+    failed_.WaitFor(mu_, absl::Microseconds(100));
+  }
+  MUSTER_LOG(ERROR, "operations of an NCCL group that was aborted still run on this GPU");
+  MutexLock lock(Earlier().mu);
+  Earlier().remains.push_back(std::move(remains));
+}
+
+absl::Status NcclGroup::CheckEarlierGroups() {
+  MutexLock lock(Earlier().mu);
+  std::erase_if(Earlier().remains, [](const Remains& remains) {
+    return remains.mark != nullptr && HasPassed(*remains.mark);
+  });
+  if (Earlier().remains.empty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      "operations of an earlier round, which was aborted, still run on this GPU");
+}
+
+void NcclGroup::EndHandle() {
   MutexLock lock(mu_);
   if (comm_ == nullptr) return;
   const bool healthy = tracker_.failure().ok() && abandoned_.empty();

@@ -56,10 +56,17 @@ class NcclGroup {
   absl::Status Fail(const absl::Status& status) MUSTER_EXCLUDES(mu_);
   absl::Status failure() const { return tracker_.failure(); }
 
-  // Keeps the tensors of an operation that did not end for as long as the device may use them.
+  // Keeps the tensors of an operation that did not end for as long as the device may use them: the
+  // end of the group waits for the device, and leaves to later what does not end in time.
   void Abandon(std::vector<at::Tensor> tensors);
+  // Frees the tensors of earlier groups that the device uses no more. Unavailable if it still uses
+  // some: what it writes next would be lost, or overwrite what is there by then.
+  static absl::Status CheckEarlierGroups();
 
  private:
+  void EndHandle() MUSTER_EXCLUDES(mu_);
+  // Frees the abandoned tensors once the device has passed all that was enqueued.
+  void FreeAbandoned() MUSTER_EXCLUDES(mu_);
   // Waits until NCCL has done what it was asked, by `until`.
   absl::Status Settle(absl::Time until) MUSTER_EXCLUDES(mu_);
   // Success, in progress, or what has gone wrong since.
@@ -68,7 +75,7 @@ class NcclGroup {
   void Pause(int turn) MUSTER_EXCLUDES(mu_);
 
   const NcclApi api_;
-  const std::unique_ptr<DeviceQueue> queue_;
+  std::unique_ptr<DeviceQueue> queue_;
   const absl::Duration deadline_;
   FlightRecord record_;
   OperationTracker tracker_;

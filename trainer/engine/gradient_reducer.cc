@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "trainer/engine/slice_gather.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/sum_tree.h"
 #include "trainer/parallel/unit_layout.h"
@@ -32,8 +33,8 @@ class FastReducer final : public GradientReducer {
   absl::Status Reduce(int unit) override {
     ClearOnce(unit);  // a rank that has no micro-batch sends zeros
     if (communicator_.size() == 1) return absl::OkStatus();
-    pending_.push_back(communicator_.AllReduce(units_[unit].gradients(), ReduceOp::kSum,
-                                               units_[unit].layout().name));
+    pending_.push_back(communicator_.AllReduce(LeaseMemory(units_[unit].gradients()),
+                                               ReduceOp::kSum, units_[unit].layout().name));
     return absl::OkStatus();
   }
   absl::Status Finish() override {

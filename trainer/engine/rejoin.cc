@@ -16,6 +16,7 @@
 #include "trainer/engine/message_tensor.h"
 #include "trainer/engine/slice_gather.h"
 #include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -68,7 +69,7 @@ class UnitTransfer {
   }
   void Send(const SliceMove& move, Communicator& world) {
     for (const at::Tensor& tensor : from_) {
-      pending_.push_back(world.Send(Part(tensor, had_, move.chunks), move.to, name_));
+      pending_.push_back(world.Send(LeaseMemory(Part(tensor, had_, move.chunks)), move.to, name_));
     }
   }
   // Returns the bytes that will come.
@@ -77,7 +78,7 @@ class UnitTransfer {
     for (const at::Tensor& tensor : into_) {
       const at::Tensor part = Part(tensor, has_, move.chunks);
       bytes += static_cast<int64_t>(part.nbytes());
-      pending_.push_back(world.Recv(part, move.from, name_));
+      pending_.push_back(world.Recv(LeaseMemory(part), move.from, name_));
     }
     return bytes;
   }

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "trainer/engine/gradient_reducer.h"
 #include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -56,7 +57,8 @@ class ShardedReducer final : public GradientReducer {
     exchange.received = at::empty({mine * shard_.size()}, gradients.options());
     exchange.pending = shard_.AllToAllV(
         exchange.received, std::vector<int64_t>(static_cast<size_t>(shard_.size()), mine),
-        gradients, std::move(input_counts), units_[static_cast<size_t>(unit)].layout().name);
+        LeaseMemory(gradients), std::move(input_counts),
+        units_[static_cast<size_t>(unit)].layout().name);
     exchanges_.push_back(std::move(exchange));
     return absl::OkStatus();
   }

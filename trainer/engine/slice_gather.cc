@@ -7,6 +7,7 @@
 
 #include "base/status_macros.h"
 #include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -37,7 +38,8 @@ absl::Status SliceGather::Start(const at::Tensor& flat, const at::Tensor& slice,
   const int64_t chunks = flat.numel() / kChunkElements;
   if (chunks % ranks == 0) {
     const at::Tensor input = slice.is_alias_of(flat) ? slice.clone() : slice;
-    gathers_.push_back({.flat = flat, .pending = group_.AllGather(flat, input, label)});
+    gathers_.push_back(
+        {.flat = flat, .pending = group_.AllGather(LeaseMemory(flat), LeaseMemory(input), label)});
     return absl::OkStatus();
   }
   // Slices differ by one chunk, and the collective's inputs are equal. Sending a copy to each rank
@@ -47,7 +49,7 @@ absl::Status SliceGather::Start(const at::Tensor& flat, const at::Tensor& slice,
   at::Tensor copies = slice.repeat({ranks});
   gathers_.push_back({.flat = flat,
                       .pending = group_.AllToAllV(
-                          flat, std::move(counts), copies,
+                          LeaseMemory(flat), std::move(counts), copies,
                           std::vector<int64_t>(static_cast<size_t>(ranks), slice.numel()), label)});
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -11,6 +12,22 @@
 
 namespace muster::trainer {
 namespace {
+
+// Memory with several owners: the tensor that has it, and leases.
+struct Shared {
+  std::shared_ptr<c10::DataPtr> memory;
+};
+
+void EndShare(void* share) { delete static_cast<Shared*>(share); }
+
+c10::DataPtr Share(const Shared& shared) {
+  return {shared.memory->get(), new Shared(shared), &EndShare, shared.memory->device()};
+}
+
+// Returns null for memory that has one owner only.
+const Shared* SharedOf(const c10::DataPtr& memory) {
+  return memory.get_deleter() == &EndShare ? static_cast<Shared*>(memory.get_context()) : nullptr;
+}
 
 class KeptMemory {
  public:
@@ -62,14 +79,34 @@ void GiveMemory(const at::Tensor& flat) {
   if (HasMemory(flat)) return;
   const c10::Storage& storage = flat.storage();
   c10::DataPtr memory = Kept().Take(flat.device(), storage.nbytes());
-  if (memory.get() == nullptr) memory = storage.allocator()->allocate(storage.nbytes());
+  if (memory.get() == nullptr) {
+    c10::DataPtr fresh = storage.allocator()->allocate(storage.nbytes());
+    memory = Share({std::make_shared<c10::DataPtr>(std::move(fresh))});
+  }
   storage.set_data_ptr_noswap(std::move(memory));
+}
+
+at::Tensor LeaseMemory(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return tensor;
+  const c10::Storage& storage = tensor.storage();
+  const Shared* shared = SharedOf(storage.data_ptr());
+  if (shared == nullptr) return tensor;
+  c10::Storage leased(c10::Storage::use_byte_size_t(), storage.nbytes(), Share(*shared),
+                      /*allocator=*/nullptr, /*resizable=*/false);
+  at::Tensor lease = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(leased), c10::DispatchKeySet(tensor.options().computeDispatchKey()),
+      tensor.dtype());
+  lease.unsafeGetTensorImpl()->set_sizes_contiguous(tensor.sizes());
+  lease.unsafeGetTensorImpl()->set_storage_offset(tensor.storage_offset());
+  return lease;
 }
 
 void TakeMemory(const at::Tensor& flat) {
   if (!HasMemory(flat)) return;
   const c10::Storage& storage = flat.storage();
   c10::DataPtr memory = storage.set_data_ptr(c10::DataPtr(nullptr, flat.device()));
+  const Shared* shared = SharedOf(memory);
+  if (shared != nullptr && shared->memory.use_count() > 1) return;
   Kept().Keep(std::move(memory), storage.nbytes());
 }
 

@@ -20,7 +20,14 @@ at::Tensor FlatWithoutMemory(int64_t elements, const at::TensorOptions& options)
 // Gives a tensor memory with undefined contents if it has none.
 void GiveMemory(const at::Tensor& flat);
 
-// Takes the memory of a tensor and of all its views.
+// Returns a tensor of the memory that a tensor, or a view of it, has now. While it lives, that
+// memory is neither freed nor given to another tensor, though it is taken from this one: an
+// operation that was aborted may go on to write there. Returns `tensor` itself if its memory is not
+// of GiveMemory(), because that is never taken.
+at::Tensor LeaseMemory(const at::Tensor& tensor);
+
+// Takes the memory of a tensor and of all its views. Leased memory is freed when its last lease
+// ends.
 void TakeMemory(const at::Tensor& flat);
 
 // Frees what is kept for later.

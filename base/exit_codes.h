@@ -12,6 +12,7 @@ enum ExitCode : int {
   kExitDiverged = 4,    // more steps were not finite than train.skippedSteps allows
   kExitDoesNotFit = 5,  // muster run: this machine can never hold the job's workers
   kExitStopped = 6,     // muster run: the job was stopped before its end, and can be resumed
+  kExitStepsNotSaved = 7,  // muster run: the job was stopped, and steps of it could not be saved
   // 64..127 are reserved; today only this one of them is returned.
   kExitOrphaned = 75,  // a worker without an operator for elastic.orphanDeadline saved and ended
   kExitReservedFirst = 64,

@@ -281,6 +281,11 @@ void WorkerMachine::OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stall
 
 void WorkerMachine::OnCheckpoint(const v1alpha1::CheckpointReport& checkpoint) {
   if (checkpoint.phase() != v1alpha1::CheckpointReport::STARTED) waits_for_save_ = false;
+  // The rank tries again until there is room; the operator says when that is not waited for.
+  const bool failed = checkpoint.phase() == v1alpha1::CheckpointReport::FAILED;
+  if (failed && phase_ == Phase::kStopping && stop_cause_ == StopCause::kOrder && attached_) {
+    stop_deadline_ = std::max(stop_deadline_, now_ + config_.save_deadline);
+  }
   AgentMessage report;
   *report.mutable_checkpoint() = checkpoint;
   Report(std::move(report));

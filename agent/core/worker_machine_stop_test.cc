@@ -68,6 +68,24 @@ TEST(WorkerMachineStopTest, StopWithSaveWaitsForTheRanksToFinish) {
   EXPECT_TRUE(world.TakeSaid().back().finished().succeeded());
 }
 
+// Regression: the ranks were ended after a minute, with steps that only a full disk kept from being
+// saved.
+TEST(WorkerMachineStopTest, AStopWhoseSaveFailsWaitsForAnotherOrder) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Stop(1, 1, true);
+  v1alpha1::FromTrainer failed;
+  failed.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::FAILED);
+  for (int i = 0; i < 10; ++i) {
+    world.FromRank(0, failed);
+    world.Pass(absl::Seconds(30), {0, 1});
+  }
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Stop(1, 1, false);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+}
+
 TEST(WorkerMachineStopTest, StopTwiceStopsAtOnceAndStubbornRanksAreKilled) {
   World world;
   world.Welcome(1);

@@ -78,6 +78,7 @@ constexpr Table<Reason, 78> kReasons = {{
     {Reason::kAllWorkers, "AllWorkers"},
     {Reason::kSuspendRequested, "SuspendRequested"},
     {Reason::kWorkersStopped, "WorkersStopped"},
+    {Reason::kStepsNotSaved, "StepsNotSaved"},
     {Reason::kResumed, "Resumed"},
     {Reason::kReclaimed, "Reclaimed"},
     {Reason::kPriority, "Priority"},
@@ -165,7 +166,9 @@ const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& stat
 
 bool IsBeingSuspended(const v1alpha1::TrainingJobStatus& status) {
   const v1alpha1::Condition* suspended = FindCondition(status, ConditionType::kSuspended);
-  return suspended != nullptr && suspended->reason() == Name(Reason::kSuspendRequested);
+  if (suspended == nullptr || suspended->status() == "True") return false;
+  return suspended->reason() == Name(Reason::kSuspendRequested) ||
+         suspended->reason() == Name(Reason::kStepsNotSaved);
 }
 
 bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type) {

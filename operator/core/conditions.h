@@ -83,6 +83,7 @@ enum class Reason {
   // Suspended
   kSuspendRequested,
   kWorkersStopped,
+  kStepsNotSaved,
   kResumed,
   // Preempted
   kReclaimed,

@@ -117,8 +117,9 @@ TEST(StatesTest, EveryExitCodeIsListed) {
       ElementsAreArray(std::vector<std::string>{
           absl::StrCat(+kExitOk), absl::StrCat(+kExitFailed), absl::StrCat(+kExitBadInput),
           absl::StrCat(+kExitRefused), absl::StrCat(+kExitDiverged), absl::StrCat(+kExitDoesNotFit),
-          absl::StrCat(+kExitStopped), absl::StrCat(+kExitReservedFirst, "–", +kExitReservedLast),
-          absl::StrCat(+kExitOrphaned), absl::StrCat(+kExitSignalBase, "+n")}));
+          absl::StrCat(+kExitStopped), absl::StrCat(+kExitStepsNotSaved),
+          absl::StrCat(+kExitReservedFirst, "–", +kExitReservedLast), absl::StrCat(+kExitOrphaned),
+          absl::StrCat(+kExitSignalBase, "+n")}));
 }
 
 TEST(ConditionTest, TheTransitionTimeMovesOnlyWithTheStatus) {

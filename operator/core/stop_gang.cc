@@ -3,6 +3,7 @@
 #include <string>
 
 #include "operator/core/elastic.h"
+#include "operator/core/finish.h"
 #include "operator/core/floor.h"
 #include "operator/core/rounds.h"
 
@@ -61,7 +62,7 @@ void StopGang(Draft& draft, absl::string_view why) {
   // A job that waits for its owner's decision has nothing to save.
   if (late || !HasStarted(draft) || !AnyPresent(draft) || IsHeld(memory)) {
     DeleteAll(draft, why);
-  } else if (memory.phase == RoundPhase::kActive) {
+  } else if (memory.phase == RoundPhase::kActive && !IsUnsaved(draft)) {
     StopMembers(draft, why);
   } else {
     DriveRounds(draft);

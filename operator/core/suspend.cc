@@ -1,17 +1,47 @@
 #include "operator/core/suspend.h"
 
+#include <optional>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "operator/core/progress.h"
 #include "operator/core/stop_gang.h"
+#include "operator/core/unsaved.h"
 
 namespace muster::control {
 namespace {
 
 void Stop(Draft& draft) {
-  draft.Condition(ConditionType::kSuspended, false, Reason::kSuspendRequested,
-                  "the workers save a checkpoint and stop");
+  const std::optional<std::string> unsaved =
+      WaitsForRoom(draft) ? DescribeUnsaved(draft) : std::nullopt;
+  if (unsaved) {
+    // The time for the stop begins anew when nothing is waited for any more.
+    draft.memory().stop.since = draft.view.now;
+    draft.Condition(ConditionType::kSuspended, false, Reason::kStepsNotSaved,
+                    absl::StrCat(*unsaved, "; the stop waits until they can be saved"));
+  } else {
+    draft.Condition(ConditionType::kSuspended, false, Reason::kSuspendRequested,
+                    "the workers save a checkpoint and stop");
+  }
   StopGang(draft, "the job is suspended");
   draft.SetReason(Reason::kSuspendRequested,
                   absl::StrCat(draft.view.pods.size(), " pods are left"));
+}
+
+// Shows that no worker is left. What the first decision without workers has found stays, because
+// the reports that it rests on may be gone with the next leader.
+void ShowStopped(Draft& draft) {
+  if (IsTrue(draft.view.status, ConditionType::kSuspended)) return;
+  WriteProgress(draft);
+  if (const std::optional<std::string> unsaved = DescribeUnsaved(draft)) {
+    const std::string sentence = absl::StrCat("no worker runs; ", *unsaved);
+    draft.EmitWarning(Reason::kStepsNotSaved, sentence);
+    draft.Condition(ConditionType::kSuspended, true, Reason::kStepsNotSaved, sentence);
+    return;
+  }
+  draft.EmitNormal(Reason::kWorkersStopped, "the job is suspended; its checkpoints are kept");
+  draft.Condition(ConditionType::kSuspended, true, Reason::kWorkersStopped,
+                  "no worker runs; the checkpoints are kept");
 }
 
 }  // namespace
@@ -32,11 +62,7 @@ void SuspendOrResume(Draft& draft) {
   draft.done = true;
   if (!draft.view.pods.empty()) return Stop(draft);
   EndStop(draft);
-  if (!IsTrue(draft.view.status, ConditionType::kSuspended)) {
-    draft.EmitNormal(Reason::kWorkersStopped, "the job is suspended; its checkpoints are kept");
-  }
-  draft.Condition(ConditionType::kSuspended, true, Reason::kWorkersStopped,
-                  "no worker runs; the checkpoints are kept");
+  ShowStopped(draft);
   draft.SetReason(Reason::kWorkersStopped, "the job is suspended");
   if (!wanted) draft.RequeueAt(draft.view.now);
 }

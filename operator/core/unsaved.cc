@@ -22,6 +22,14 @@ bool MayStillSave(const Draft& draft) {
       });
 }
 
+// Returns true if all steps are trained and the last one is to be saved again, now or after a
+// pause.
+bool LastStepWaits(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  const bool broken = memory.phase != RoundPhase::kActive;
+  return IsUnsaved(draft) || (broken && memory.broken_reason == Reason::kLastStepNotSaved);
+}
+
 bool AnyMemberIsThere(const Draft& draft) {
   const auto& members = draft.plan.memory.members;
   return std::any_of(members.begin(), members.end(), [&](const v1alpha1::Member& member) {
@@ -52,7 +60,7 @@ bool WaitsForRoom(const Draft& draft) {
   if (failed && failed->version().step() > NewestCheckpoint(draft) && MayStillSave(draft)) {
     return true;
   }
-  return IsUnsaved(draft) && AnyMemberIsThere(draft);
+  return LastStepWaits(draft) && AnyMemberIsThere(draft);
 }
 
 }  // namespace muster::control

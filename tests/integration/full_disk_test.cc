@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
@@ -193,6 +194,74 @@ TEST_F(FullDiskTest, AJobWhoseLastStepIsNotSavedSucceedsOnceThereIsRoom) {
   EXPECT_EQ(end->code, kExitOk) << run.Output();
   const auto saved = NewestTensors(disk_);
   ASSERT_TRUE(saved.ok() && !saved->empty()) << saved.status();
+  EXPECT_THAT((*saved)[0].first, HasSubstr("step-000000030"));
+}
+
+// Regression: the stop ended like a good one, and every step was lost.
+TEST_F(FullDiskTest, AStopWhoseSaveFailsWaitsForRoomAndThenLosesNothing) {
+  Mount("full-at-the-stop", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Fill(disk_ + "/filler");
+  LocalRun run(folder_, "small", kManifest);
+  ASSERT_TRUE(run.Start().ok());
+  ASSERT_TRUE(run.WaitForCondition("Checkpointed", "False", "CheckpointFailed", kPatience).ok());
+  run.Signal(SIGINT);
+  const auto waits = run.WaitForCondition("Suspended", "False", "StepsNotSaved", kPatience);
+  ASSERT_TRUE(waits.ok()) << waits.status();
+  EXPECT_THAT(*waits, HasSubstr("steps 1 to "));
+  EXPECT_THAT(*waits, HasSubstr(" are free"));
+  const absl::Status shown = run.WaitForOutput("Ctrl-C again stops without them", kPatience);
+  EXPECT_TRUE(shown.ok()) << shown;
+  ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok());
+  const auto end = run.WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run.Output();
+  const auto saved = NewestTensors(disk_);
+  ASSERT_TRUE(saved.ok() && !saved->empty()) << saved.status() << run.Output();
+  EXPECT_THAT((*saved)[0].first, HasSubstr(absl::StrFormat("step-%09d", run.last_step())));
+}
+
+TEST_F(FullDiskTest, AStopWithoutRoomSaysWhatIsLostAndSoDoesTheResume) {
+  Mount("full-after-the-stop", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Fill(disk_ + "/filler");
+  LocalRun run(folder_, "small", kManifest);
+  ASSERT_TRUE(run.Start().ok());
+  ASSERT_TRUE(run.WaitForCondition("Checkpointed", "False", "CheckpointFailed", kPatience).ok());
+  run.Signal(SIGINT);
+  ASSERT_TRUE(run.WaitForCondition("Suspended", "False", "StepsNotSaved", kPatience).ok());
+  run.Signal(SIGINT);
+  const auto end = run.WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitStepsNotSaved) << run.Output();
+  const std::string lost = absl::StrCat("steps 1 to ", run.last_step(), " are not saved");
+  EXPECT_THAT(run.Output(), HasSubstr(lost));
+  ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok());
+  ASSERT_TRUE(run.Resume().ok());
+  const absl::Status said =
+      run.WaitForOutput(absl::StrCat("begins anew: ", lost, " and trained again"), kPatience);
+  EXPECT_TRUE(said.ok()) << said;
+  run.Signal(SIGINT);
+  ASSERT_TRUE(run.WaitForEnd(kPatience).ok());
+}
+
+TEST_F(FullDiskTest, AStopOfAJobThatWaitsForRoomForItsLastStepSavesItOnceThereIsRoom) {
+  Mount("full-at-the-end-and-stopped", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Fill(disk_ + "/filler");
+  LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/100));
+  ASSERT_TRUE(run.Start().ok());
+  ASSERT_TRUE(run.WaitForCondition("Running", "False", "LastStepNotSaved", kPatience).ok());
+  run.Signal(SIGINT);
+  const auto waits = run.WaitForCondition("Suspended", "False", "StepsNotSaved", kPatience);
+  ASSERT_TRUE(waits.ok()) << waits.status();
+  EXPECT_THAT(*waits, HasSubstr("steps 1 to 30 are not saved"));
+  ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok());
+  const auto end = run.WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run.Output();
+  const auto saved = NewestTensors(disk_);
+  ASSERT_TRUE(saved.ok() && !saved->empty()) << saved.status() << run.Output();
   EXPECT_THAT((*saved)[0].first, HasSubstr("step-000000030"));
 }
 

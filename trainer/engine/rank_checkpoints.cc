@@ -20,6 +20,8 @@ using v1alpha1::ResumePoint;
 int64_t BytesIn(const TensorPart& part) { return static_cast<int64_t>(part.elements.nbytes()); }
 
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
+// The pause between the saves of a stop that waits for room.
+constexpr absl::Duration kTryAgain = absl::Seconds(2);
 
 // Nobody can write there until somebody changes the directory.
 bool IsForbidden(const absl::Status& written) {
@@ -275,6 +277,16 @@ void RankCheckpoints::SaveAlone(const v1alpha1::RoundId& round) {
   directory_->WaitIdle(absl::InfiniteDuration());
   Save({.round = round});
   directory_->WaitIdle(absl::InfiniteDuration());
+}
+
+absl::Status RankCheckpoints::WaitToTryAgain(const std::atomic<bool>& interrupt) {
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  const absl::Time end = clock_.Monotonic() + kTryAgain;
+  while (clock_.Monotonic() < end) {
+    if (interrupt) return absl::AbortedError("interrupted between two saves");
+    absl::SleepFor(kLookAgain);
+  }
+  return absl::OkStatus();
 }
 
 bool RankCheckpoints::HasSaved() const {

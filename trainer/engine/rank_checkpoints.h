@@ -93,6 +93,8 @@ class RankCheckpoints {
   absl::Status SaveAtEnd(const CheckpointWriterId& writer, const std::atomic<bool>& interrupt);
   // Saves without the other ranks, and returns when that is written.
   void SaveAlone(const v1alpha1::RoundId& round);
+  // Waits for a while after a save that failed. Aborted when `interrupt` is raised.
+  absl::Status WaitToTryAgain(const std::atomic<bool>& interrupt);
   // Returns true if the applied step was saved in this round, or loaded for it; it may still be
   // being written. The same on all ranks.
   bool HasSaved() const;

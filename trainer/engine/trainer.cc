@@ -296,7 +296,22 @@ absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
     MUSTER_RETURN_IF_ERROR(checkpoints_.SaveAtEnd(Writer(), parts_.inbox.interrupt()));
   }
   MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
+  if (ordered && !done) MUSTER_RETURN_IF_ERROR(AwaitRoom());
   Finish(true, message);
+  return absl::OkStatus();
+}
+
+// Saves again until that works: a stop must not lose the steps that a full disk keeps from being
+// saved. If nobody wants to wait for it, the agent ends this process. A rank that holds a part of
+// the state cannot save without the others, which have finished.
+absl::Status Trainer::AwaitRoom() {
+  if (!IsFirst() || parts_.checkpoints == nullptr || !parts_.state.shard().whole()) {
+    return absl::OkStatus();
+  }
+  while (!checkpoints_.Durable()) {
+    MUSTER_RETURN_IF_ERROR(checkpoints_.WaitToTryAgain(parts_.inbox.interrupt()));
+    checkpoints_.SaveAlone(round_);
+  }
   return absl::OkStatus();
 }
 

@@ -120,6 +120,7 @@ class Trainer {
   absl::StatusOr<std::optional<double>> AfterStep(const StepOutcome& outcome);
   void SaveIfDue(const StepOutcome& outcome);
   absl::Status EndRun(const std::string& message, bool ordered);
+  absl::Status AwaitRoom();
   void GiveUp(const v1alpha1::StepDecision& decision);
   bool DiskFailsAgain() const;
   void Stall(const absl::Status& error);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 
 namespace muster::cli {
 namespace {
@@ -21,11 +23,32 @@ size_t Width(const std::string& text) {
 }  // namespace
 
 std::string Printable(std::string text) {
+  text = PrintableLines(std::move(text));
   for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = c == '\n' ? ' ' : '?';
+    if (c == '\n') c = ' ';
+    if (c == '\t') c = '?';
   }
   return text;
+}
+
+std::string PrintableLines(std::string text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = Utf8SequenceLength(std::string_view(text).substr(i));
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    // U+0080 to U+009F are controls, too: U+009B begins a sequence as ESC [ does.
+    const bool high = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (length == 0 || control || high) {
+      out += '?';
+      i += std::max<size_t>(length, 1);
+      continue;
+    }
+    out.append(text, i, length);
+    i += length;
+  }
+  return out;
 }
 
 std::string TextTable(const std::vector<Row>& rows) {

@@ -13,9 +13,12 @@ using Row = std::vector<std::string>;
 // becomes `-`. Pure.
 std::string TextTable(const std::vector<Row>& rows);
 
-// Returns `text` without bytes that would move a terminal's cursor. The texts of an API server come
-// from anybody who may write there. Pure.
+// Returns `text` as one line without what would move a terminal's cursor or command it: such
+// characters, and bytes that are not UTF-8, become `?`. The texts of an API server come from
+// anybody who may write there, and those of a job from its programs. Pure.
 std::string Printable(std::string text);
+// Leaves the ends of lines and tabs.
+std::string PrintableLines(std::string text);
 
 }  // namespace muster::cli
 

@@ -30,6 +30,7 @@
 #include "agent/worker/near_cpus.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/socket_folder.h"
+#include "agent/worker/unsent_reports.h"
 #include "agent/worker/worker_agent.h"
 #include "agent/worker/worker_flags.h"
 #include "base/clock.h"
@@ -54,7 +55,18 @@ void Show(std::string_view line) {
   std::fflush(stdout);
 }
 
-int Run(WorkerAgentOptions options) {
+// Without an operator the next command takes them in.
+void KeepUnsent(const std::string& path, const std::vector<v1alpha1::AgentMessage>& reports) {
+  if (reports.empty()) return;
+  const absl::Status status = WriteUnsentReports(PrivateFileSystem(), path, reports);
+  if (!status.ok()) MUSTER_LOG(ERROR, "unsent reports not written", {"error", status});
+}
+
+std::string BesideExitFile(const std::string& exit_file) {
+  return exit_file.empty() ? "" : JoinPath(ParentPath(exit_file), kUnsentReportsFile);
+}
+
+int Run(WorkerAgentOptions options, const std::string& unsent_file) {
   // An operator on another machine keeps counting while this machine is suspended.
   const Clock& clock = options.config.shares_machine ? Clock::Real() : Clock::Boot();
   WorkerAgent agent(std::move(options), clock, ProcessLauncher::Real(), PrivateFileSystem());
@@ -64,6 +76,7 @@ int Run(WorkerAgentOptions options) {
     FlushLimitedLogs();
   }
   FlushLimitedLogs(/*all=*/true);
+  if (!unsent_file.empty()) KeepUnsent(unsent_file, agent.TakeUnsent());
   return *code;
 }
 
@@ -115,9 +128,9 @@ int Main(int argc, char** argv) {
   const SocketFolder sockets(options->log_directory, Env("TMPDIR"));
   options->socket_directory = sockets.path();
   if (options->gpus > 0) options->hardware = ReadHardware(options->nvml);  // 4
-  const int code = Run(*std::move(options));                               // 5
   const std::string& exit_file = flags->at("exit-file");
-  if (!exit_file.empty()) WriteExitFile(exit_file, code);  // 6
+  const int code = Run(*std::move(options), BesideExitFile(exit_file));  // 5
+  if (!exit_file.empty()) WriteExitFile(exit_file, code);                // 6
   return code;
 }
 

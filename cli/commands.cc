@@ -10,8 +10,8 @@ namespace {
 // The commands about a job, in the order of its life.
 std::vector<Command> JobCommands() {
   return {
-      {"run", "run FILE [--fresh]", "train the job of a manifest on this machine", &RunMain,
-       &RunFlags},
+      {"run", "run FILE [--fresh] [--detach]", "train the job of a manifest on this machine",
+       &RunMain, &RunFlags},
       {"get", "get [JOB] [--json]", "list jobs, or show one", &GetMain, &GetFlags, {}, Names::kJob},
       {"describe",
        "describe [JOB]",

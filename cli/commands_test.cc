@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "cli/command_call.h"
@@ -13,6 +15,8 @@
 #include "cli/local_jobs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/api/training_job.h"
+#include "operator/kube/memory/memory_api.h"
 
 namespace muster::cli {
 namespace {
@@ -54,6 +58,75 @@ TEST(CommandsTest, AFolderWithoutAJobIsNoJob) {
   const CommandResult all = Call(Named("get").main, {"--state-dir", root});
   EXPECT_EQ(all.code, kExitOk) << "a list of all is one, whatever is in it";
   EXPECT_THAT(all.out, HasSubstr("there is no job 'small'"));
+}
+
+// Makes a job with the logs of ranks 0 and 1 on two workers.
+std::string RootWithLogs() {
+  const std::string root = Root("logs");
+  const JobPaths paths{root, "small"};
+  kube::MemoryApiOptions options;
+  options.directory = paths.api();
+  const auto api = kube::MemoryApi::Open(Clock::Real(), std::move(options));
+  EXPECT_TRUE(api.ok()) << api.status();
+  control::TrainingJob job;
+  job.ns = "default";
+  job.name = "small";
+  EXPECT_TRUE((*api)->Create(kube::kTrainingJobs, control::ToJson(job)).ok());
+  for (const char* rank : {"0", "1"}) {
+    const std::string logs = absl::StrCat(paths.pods(), "/small-", rank, "-1/logs");
+    EXPECT_TRUE(FileSystem().MakeDirectories(logs).ok());
+    const std::string log = absl::StrCat(logs, "/rank-", rank, ".log");
+    EXPECT_TRUE(WriteFileAtomically(FileSystem(), log, absl::StrCat("of rank ", rank, "\n")).ok());
+  }
+  return root;
+}
+
+// Regression: they printed nothing and returned 0.
+TEST(CommandsTest, LogsOfARankOrWorkerThatIsNotThereAreRefused) {
+  const std::string root = RootWithLogs();
+  const std::pair<std::vector<std::string>, std::string> refused[] = {
+      {{"--rank", "x"}, "--rank needs a whole number, not 'x'"},
+      {{"--rank", "-1"}, "--rank: want a number from 0 on"},
+      {{"--rank", "7"}, "job small has no log of rank 7; there are those of: 0, 1"},
+      {{"--worker", "9"}, "job small has no log of worker 9; there are those of: 0, 1"},
+      {{"--worker", ""}, "--worker needs a whole number, not ''"},
+      {{"--worker", "1", "--rank", "0"},
+       "job small has no log of rank 0 on worker 1; there are those of: 1"},
+      {{"--worker", "9", "--follow"}, "job small has no log of worker 9; there are those of: 0, 1"},
+  };
+  for (const auto& [flags, why] : refused) {
+    std::vector<std::string> arguments = {"small", "--state-dir", root};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const CommandResult ended = Call(&LogsMain, arguments);
+    EXPECT_EQ(ended.code, kExitBadInput) << why;
+    EXPECT_THAT(ended.out, IsEmpty()) << why;
+    EXPECT_EQ(ended.err, absl::StrCat("muster: ", why, "\n"));
+  }
+  const CommandResult one = Call(&LogsMain, {"small", "--state-dir", root, "--rank", "01"});
+  EXPECT_EQ(one.code, kExitOk);
+  EXPECT_EQ(one.out, "==> small-1-1/rank-1.log\nof rank 1\n");
+}
+
+// Regression: a directory that is not there was listed as one without checkpoints.
+TEST(CommandsTest, ADirectoryOfCheckpointsThatIsNotThereIsRefused) {
+  const std::string root = Root("nosuch");
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), root + "/file", "x").ok());
+  for (const char* verb : {"", "prune", "export"}) {
+    std::vector<std::string> arguments = {"--out", root + "/out", "--dir"};
+    if (*verb != '\0') arguments.insert(arguments.begin(), verb);
+    arguments.push_back(root + "/none");
+    const CommandResult none = Call(&CheckpointsMain, arguments);
+    EXPECT_EQ(none.code, kExitBadInput) << verb;
+    EXPECT_EQ(none.err, absl::StrCat("muster: --dir: there is no directory ", root, "/none\n"));
+    EXPECT_THAT(none.out, IsEmpty());
+    arguments.back() = root + "/file";
+    const CommandResult file = Call(&CheckpointsMain, arguments);
+    EXPECT_EQ(file.code, kExitBadInput) << verb;
+    EXPECT_EQ(file.err, absl::StrCat("muster: --dir: ", root, "/file is no directory\n"));
+  }
+  const CommandResult generate = Call(&GenerateMain, {"--dir", root + "/none"});
+  EXPECT_EQ(generate.code, kExitBadInput);
+  EXPECT_EQ(Call(&CheckpointsMain, {"--dir", root}).code, kExitOk) << "it may be empty";
 }
 
 TEST(CommandsTest, AnUnknownJobIsAnErrorThatListsTheKnownOnes) {

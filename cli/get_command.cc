@@ -10,6 +10,7 @@
 #include "base/exit_codes.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/agent_records.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/history.h"
@@ -53,6 +54,9 @@ absl::StatusOr<Loaded> Load(const JobPaths& paths) {
   loaded.live = FindLiveOperator(FileSystem(), paths).has_value();
   MUSTER_ASSIGN_OR_RETURN(loaded.history, History::Load(FileSystem(), paths.history()));
   MUSTER_ASSIGN_OR_RETURN(loaded.objects, ReadObjects(paths));
+  const AgentRecords records = ReadAgentRecords(FileSystem(), paths);
+  MUSTER_RETURN_IF_ERROR(AddTo(*loaded.history, records));
+  ShowIn(loaded.objects.job, records);
   BringUpToDate(*loaded.history, *loaded.objects.job.status.mutable_progress());
   return loaded;
 }

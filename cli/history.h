@@ -26,6 +26,7 @@ class History {
   // Opens for reading only.
   static absl::StatusOr<std::unique_ptr<History>> Load(Files& files, const std::string& path);
 
+  // Without a file, when it was opened for reading only, the step is kept in memory.
   absl::Status Add(const v1alpha1::StepReport& step);
 
   int64_t last_step() const { return steps_.empty() ? 0 : steps_.rbegin()->first; }

@@ -9,11 +9,17 @@ volatile std::sig_atomic_t interrupts = 0;
 
 void OnInterrupt(int) { interrupts = interrupts + 1; }
 
+// A terminal that goes away sends more than one, of which none is a second wish.
+void OnHangUp(int) {
+  if (interrupts == 0) interrupts = 1;
+}
+
 }  // namespace
 
 void CountInterrupts() {
   std::signal(SIGINT, &OnInterrupt);
   std::signal(SIGTERM, &OnInterrupt);
+  if (std::signal(SIGHUP, &OnHangUp) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 int Interrupts() { return interrupts; }

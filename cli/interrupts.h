@@ -3,7 +3,9 @@
 
 namespace muster::cli {
 
-// Takes SIGINT (Ctrl-C) and SIGTERM from here on: they no longer end this process, but are counted.
+// Takes SIGINT (Ctrl-C), SIGTERM and SIGHUP from here on: they no longer end this process, but are
+// counted; hang-ups as one, and only if nothing came before. A SIGHUP that is ignored, as under
+// nohup, stays ignored.
 void CountInterrupts();
 
 // Returns how many there have been.

@@ -22,6 +22,8 @@ struct JobPaths {
   std::string history() const { return JoinPath(folder(), "steps.jsonl"); }
   std::string operator_file() const { return JoinPath(folder(), "operator.json"); }
   std::string log() const { return JoinPath(folder(), "operator.log"); }
+  // The output of a `muster run` that goes on in the background.
+  std::string run_log() const { return JoinPath(folder(), "run.log"); }
   std::string decisions() const { return JoinPath(folder(), "decisions"); }
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
   // The names of the coordinator's socket and of that of its HTTP server (socket_folder.h).

@@ -102,4 +102,18 @@ std::optional<std::string> WhyItNeverFits(const TrainingJob& job) {
   return permanent ? std::optional<std::string>(wait->message()) : std::nullopt;
 }
 
+std::optional<std::string> StopThatWaits(const TrainingJob& job) {
+  const Condition* suspended = FindFalse(job, "Suspended");
+  if (suspended == nullptr || suspended->reason() != "StepsNotSaved") return std::nullopt;
+  return suspended->message();
+}
+
+std::optional<std::string> StoppedWithout(const TrainingJob& job) {
+  for (const Condition& condition : job.status.conditions()) {
+    const bool stopped = condition.type() == "Suspended" && condition.status() == "True";
+    if (stopped && condition.reason() == "StepsNotSaved") return condition.message();
+  }
+  return std::nullopt;
+}
+
 }  // namespace muster::cli

@@ -24,6 +24,13 @@ NotTraining WhyNotTraining(const control::TrainingJob& job);
 // never be placed: there are no others on that machine to make room, and it does not grow. Pure.
 std::optional<std::string> WhyItNeverFits(const control::TrainingJob& job);
 
+// Returns why a stop that was asked for waits: the steps that are not saved, and the error. nullopt
+// if none waits.
+std::optional<std::string> StopThatWaits(const control::TrainingJob& job);
+
+// Returns the same of a job that was stopped without them.
+std::optional<std::string> StoppedWithout(const control::TrainingJob& job);
+
 }  // namespace muster::cli
 
 #endif  // MUSTER_CLI_JOB_WORDS_H_

@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/json_fields.h"
+#include "base/object_store/object_uri.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
@@ -129,8 +131,28 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
   return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", Known(jobs, root)));
 }
 
+namespace {
+
+// A directory of a job may be missing until it first saves. One that is named must be there.
+absl::StatusOr<CheckpointPlace> GivenDirectory(const std::string& directory) {
+  if (directory.empty())
+    return absl::InvalidArgumentError("--dir: the name of a directory is empty");
+  CheckpointPlace place = PlaceOf(directory);
+  if (IsObjectUri(place.uri)) return place;
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
+  const auto found = files->Stat(place.uri);
+  if (absl::IsNotFound(found.status())) {
+    return absl::NotFoundError(absl::StrCat("--dir: there is no directory ", place.uri));
+  }
+  MUSTER_RETURN_IF_ERROR(found.status());
+  if (found->kind == FileKind::kDirectory) return place;
+  return absl::InvalidArgumentError(absl::StrCat("--dir: ", place.uri, " is no directory"));
+}
+
+}  // namespace
+
 absl::StatusOr<CheckpointPlace> CheckpointDirectory(const Flags& flags, const std::string& job) {
-  if (flags.Has("dir")) return PlaceOf(flags.Get("dir", ""));
+  if (flags.Has("dir")) return GivenDirectory(flags.Get("dir", ""));
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
   MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, job));
   MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob found, ReadJob(paths));

@@ -14,6 +14,7 @@
 #include "base/logging.h"
 #include "base/process_limits.h"
 #include "base/status_macros.h"
+#include "cli/background.h"
 #include "cli/checkpoint_place.h"
 #include "cli/cluster_job.h"
 #include "cli/commands.h"
@@ -50,6 +51,10 @@ std::vector<FlagSpec> SessionFlags() {
       {"alert-receivers",
        "a file with the receivers that alert rules of the job may name; default none"},
       {"quiet", "no progress lines", /*is_switch=*/true},
+      {"detach",
+       "go on in the background once the job has started; what would be printed goes to run.log in "
+       "the job's folder",
+       /*is_switch=*/true},
   };
 }
 
@@ -127,6 +132,7 @@ struct Run {
   TrainingJob job;
   bool fresh = false;
   bool quiet = false;
+  Background* background = nullptr;  // null: the command ends with the job
 };
 
 // Runs the job to its end. `fresh`: what an earlier job of the name has left; null unless the job
@@ -139,12 +145,19 @@ int RunInSession(const Run& run, SessionOptions options, FreshStart* fresh) {
     const absl::Status aside = fresh->SetAside(PlaceOf(run.job));
     if (!aside.ok()) return FailToOpen(aside);
   }
+  if (const auto before = ReadJob(run.paths); before.ok()) {
+    ReportTrainedAgain(*before, (*session)->history());
+  }
   const absl::StatusOr<bool> runs = (*session)->Apply(run.job);
   if (!runs.ok()) return Fail(runs.status());
   if (!*runs) {
     // The run that ended it may have been killed before its workers had ended.
     (*session)->WaitForWorkers();
     return ReportEndedBefore(run.job);
+  }
+  if (run.background != nullptr) {
+    const absl::Status begun = run.background->Begin(run.paths.run_log());
+    if (!begun.ok()) return Fail(begun);
   }
   RunWatch watch(**session, output, run.quiet);
   if (fresh != nullptr) watch.OnceItTrains([fresh] { fresh->Commit(); });
@@ -161,7 +174,7 @@ ProcessRoom RoomFor(const v1alpha1::TrainingJobSpec& spec) {
 }
 
 // All that can be refused before anything is changed is refused here.
-int RunJob(const Flags& flags, Run run) {
+int RunHere(const Flags& flags, Run run) {
   const absl::Status room =
       CheckProcessRoom({RaiseOpenFileLimit(), ProcessesLeft()}, RoomFor(run.job.spec));
   if (!room.ok()) return FailToOpen(room);
@@ -182,6 +195,25 @@ int RunJob(const Flags& flags, Run run) {
   const auto fresh = FreshStart::Begin(FileSystem(), run.paths);
   if (!fresh.ok()) return FailToOpen(fresh.status());
   return RunInSession(run, *std::move(options), fresh->get());
+}
+
+int RunJob(const Flags& flags, Run run) {
+  if (!flags.Has("detach")) return RunHere(flags, std::move(run));
+  Background background;
+  const auto forked = background.Fork();
+  if (!forked.ok()) return Fail(forked.status());
+  if (!forked->has_value()) {
+    run.background = &background;
+    return RunHere(flags, std::move(run));
+  }
+  const Background::Parent& parent = **forked;
+  if (parent.exit_code) return *parent.exit_code;
+  const char* const job = run.paths.job.c_str();
+  std::printf(
+      "job %s runs in the background (pid %d); its output is in %s\n"
+      "look at it with: muster describe %s; stop it with: muster stop %s\n",
+      job, static_cast<int>(parent.child), run.paths.run_log().c_str(), job, job);
+  return kExitOk;
 }
 
 }  // namespace

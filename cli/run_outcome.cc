@@ -1,17 +1,23 @@
 #include "cli/run_outcome.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "cli/checkpoint_place.h"
+#include "cli/job_words.h"
 #include "cli/loss_curve.h"
+#include "cli/show/text_table.h"
 #include "cli/summary.h"
 
 namespace muster::cli {
@@ -29,7 +35,9 @@ const v1alpha1::Condition* FinalCondition(const TrainingJob& job) {
 
 std::string MessageOf(const TrainingJob& job) {
   const v1alpha1::Condition* condition = FinalCondition(job);
-  return condition == nullptr ? "" : absl::StrCat(condition->reason(), ": ", condition->message());
+  return condition == nullptr
+             ? ""
+             : Printable(absl::StrCat(condition->reason(), ": ", condition->message()));
 }
 
 // Writes the curve beside the checkpoint, and prints it and the table.
@@ -63,21 +71,38 @@ int ReportFailure(const TrainingJob& job) {
   std::fprintf(stderr, "muster: job %s failed: %s\n", job.name.c_str(), MessageOf(job).c_str());
   // Later failures were caused by the first one, or have the same cause.
   if (job.status.failures().has_evidence() && job.status.failures().count() > 1) {
-    std::fprintf(stderr, "the first failure: %s\n", job.status.failures().evidence().c_str());
+    std::fprintf(stderr, "the first failure: %s\n",
+                 PrintableLines(job.status.failures().evidence()).c_str());
   }
   std::fprintf(stderr, "look at: muster logs %s\n", job.name.c_str());
   const v1alpha1::Condition* condition = FinalCondition(job);
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
 
-// Returns an empty string if there is none, or the place cannot be read.
-std::string NewestWholeCheckpoint(const TrainingJob& job) {
+struct WholeCheckpoint {
+  std::string path;  // empty: there is none
+  int64_t step = 0;
+};
+
+// Returns an error if the place cannot be read.
+absl::StatusOr<WholeCheckpoint> NewestWholeCheckpoint(const TrainingJob& job) {
   const CheckpointPlace place = PlaceOf(job);
-  const auto files = OpenPlace(place);
-  if (!files.ok()) return "";
-  const auto listed = ListCheckpoints(**files, place.uri);
-  const bool any = listed.ok() && !listed->empty() && listed->front().complete;
-  return any ? JoinPath(place.uri, listed->front().directory) : "";
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
+  MUSTER_ASSIGN_OR_RETURN(const auto listed, ListCheckpoints(*files, place.uri));
+  if (listed.empty() || !listed.front().complete) return WholeCheckpoint();
+  return WholeCheckpoint{JoinPath(place.uri, listed.front().directory), listed.front().step};
+}
+
+bool SavesState(const TrainingJob& job) {
+  return job.spec.has_trainer() && job.spec.has_checkpoint();
+}
+
+// Names the steps beyond `saved`; empty if there are none.
+std::string StepsBeyond(int64_t saved, const TrainingJob& job, const History& history) {
+  const int64_t trained = std::max(history.last_step(), job.status.progress().step());
+  if (trained <= saved) return "";
+  if (trained == saved + 1) return absl::StrCat("step ", trained, " is");
+  return absl::StrCat("steps ", saved + 1, " to ", trained, " are");
 }
 
 }  // namespace
@@ -93,6 +118,11 @@ int ReportOutcome(const TrainingJob& job, const History& history, double wall_se
     std::printf("job %s: %s\n", job.name.c_str(), state.c_str());
   }
   if (state == "Succeeded") return kExitOk;
+  if (const auto without = StoppedWithout(job); without && state == "Suspended") {
+    std::fprintf(stderr, "muster: StepsNotSaved: %s\ntrain them again with: muster resume %s\n",
+                 Printable(*without).c_str(), job.name.c_str());
+    return kExitStepsNotSaved;
+  }
   if (state == "Suspended") {
     std::printf("\ngo on with: muster resume %s\n", job.name.c_str());
     return interrupted ? kExitSignalBase + SIGINT : kExitStopped;
@@ -112,20 +142,35 @@ int ReportNeverFits(const TrainingJob& job, const std::string& why) {
   std::fprintf(stderr,
                "muster: job %s can never run on this machine: %s\n"
                "muster: nothing was started; change what it asks for, or run it on a cluster\n",
-               job.name.c_str(), why.c_str());
+               job.name.c_str(), Printable(why).c_str());
   return kExitDoesNotFit;
 }
 
-int ReportStoppedAtOnce(const TrainingJob& job) {
-  std::string kept;
-  if (job.spec.has_trainer() && job.spec.has_checkpoint()) {
-    const std::string newest = NewestWholeCheckpoint(job);
-    kept = newest.empty() ? "; no checkpoint is whole, so training would begin anew"
-                          : absl::StrCat("; the newest whole checkpoint is ", newest);
+int ReportStoppedAtOnce(const TrainingJob& job, const History& history) {
+  std::string kept, lost;
+  if (SavesState(job)) {
+    if (const auto newest = NewestWholeCheckpoint(job); newest.ok()) {
+      kept = newest->path.empty() ? "; no checkpoint is whole, so training would begin anew"
+                                  : absl::StrCat("; the newest whole checkpoint is ", newest->path);
+      lost = StepsBeyond(newest->step, job, history);
+    }
   }
-  std::fprintf(stderr, "muster: stopped at once%s\ngo on with: muster resume %s\n", kept.c_str(),
-               job.name.c_str());
-  return kExitSignalBase + SIGINT;
+  std::fprintf(stderr, "muster: stopped at once%s\n", kept.c_str());
+  if (!lost.empty()) std::fprintf(stderr, "muster: %s not saved\n", lost.c_str());
+  std::fprintf(stderr, "go on with: muster resume %s\n", job.name.c_str());
+  return StopThatWaits(job) ? kExitStepsNotSaved : kExitSignalBase + SIGINT;
+}
+
+void ReportTrainedAgain(const TrainingJob& job, const History& history) {
+  if (!SavesState(job) || !job.spec.suspend()) return;
+  const auto newest = NewestWholeCheckpoint(job);
+  if (!newest.ok()) return;
+  const std::string steps = StepsBeyond(newest->step, job, history);
+  if (steps.empty()) return;
+  std::fprintf(stderr, "muster: job %s %s: %s not saved and trained again\n", job.name.c_str(),
+               newest->path.empty() ? "begins anew"
+                                    : absl::StrCat("goes on from step ", newest->step).c_str(),
+               steps.c_str());
 }
 
 }  // namespace muster::cli

@@ -22,8 +22,12 @@ int ReportEndedBefore(const control::TrainingJob& job);
 // No worker could ever be placed on this machine, for the reason `why`.
 int ReportNeverFits(const control::TrainingJob& job, const std::string& why);
 
-// The workers were killed: names the newest complete checkpoint, from which the job resumes.
-int ReportStoppedAtOnce(const control::TrainingJob& job);
+// The workers were killed: names the newest complete checkpoint, from which the job resumes, and
+// the steps that are lost.
+int ReportStoppedAtOnce(const control::TrainingJob& job, const History& history);
+
+// Prints what a stopped job that is resumed trains again, because it is in no checkpoint.
+void ReportTrainedAgain(const control::TrainingJob& job, const History& history);
 
 }  // namespace muster::cli
 

@@ -12,9 +12,11 @@
 #include "base/private_files.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cli/agent_records.h"
 #include "cli/apply.h"
 #include "cli/job_words.h"
 #include "cli/local_jobs.h"
+#include "cli/show/text_table.h"
 #include "cli/socket_folder.h"
 
 namespace muster::cli {
@@ -58,6 +60,9 @@ absl::Status RunSession::Start() {
   if (!opened.ok()) return opened.status();
   api_ = *std::move(opened);
   MUSTER_ASSIGN_OR_RETURN(history_, History::Open(PrivateFileSystem(), paths_.history()));
+  MUSTER_RETURN_IF_ERROR(AddTo(*history_, ReadAgentRecords(FileSystem(), paths_)));
+  // They are in the history now, so what stays is not taken in again.
+  RemoveAgentRecords(FileSystem(), paths_).IgnoreError();
 
   // The machine is registered before the operator starts, so that no job is refused for lack of it.
   control::LocalNodesOptions nodes;
@@ -172,8 +177,8 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   const auto snapshot = app_->progress().Snapshot(uid_);
   view.state = job.status.state().empty() ? "Pending" : job.status.state();
   const NotTraining words = WhyNotTraining(job);
-  view.reason = words.reason;
-  view.why = words.sentence;
+  view.reason = Printable(words.reason);
+  view.why = Printable(words.sentence);
   view.step = history_->last_step();
   view.steps = job.spec.trainer().train().steps();
   // A command states its number of steps with its reports.

@@ -9,6 +9,7 @@
 #include "cli/interrupts.h"
 #include "cli/job_words.h"
 #include "cli/run_outcome.h"
+#include "cli/show/text_table.h"
 #include "cli/summary.h"
 
 namespace muster::cli {
@@ -32,6 +33,9 @@ bool HasBegun(const TrainingJob& job) {
 
 // Returns what a stalled job waits for somebody to do; empty if it does not wait.
 std::string WaitsFor(const TrainingJob& job) {
+  if (const auto unsaved = StopThatWaits(job)) {
+    return absl::StrCat("StepsNotSaved: ", *unsaved, "; Ctrl-C again stops without them");
+  }
   for (const auto& condition : job.status.conditions()) {
     if (condition.type() != "Running" || condition.status() != "False") continue;
     const std::string& reason = condition.reason();
@@ -70,7 +74,7 @@ absl::StatusOr<std::optional<int>> RunWatch::RunOnce() {
     printer_.Clear();
     session_.KillWorkers();
     Begin();
-    return ReportStoppedAtOnce(job);
+    return ReportStoppedAtOnce(job, session_.history());
   }
   if (interrupts == 1 && !asked_to_stop_) MUSTER_RETURN_IF_ERROR(AskToStop());
   return std::nullopt;
@@ -96,6 +100,7 @@ void RunWatch::ShowOutput(const TrainingJob& job) {
   has_trained_ |= job.status.state() == "Training";
   if (lines.empty()) return;
   printer_.Clear();
+  lines = PrintableLines(std::move(lines));
   std::fwrite(lines.data(), 1, lines.size(), stdout);
   std::fflush(stdout);
 }
@@ -107,7 +112,7 @@ void RunWatch::ShowWait(const TrainingJob& job) {
   shown_wait_ = now;
   if (now.empty()) return;
   printer_.Clear();
-  std::fprintf(stderr, "muster: job %s waits: %s\n", job.name.c_str(), now.c_str());
+  std::fprintf(stderr, "muster: job %s waits: %s\n", job.name.c_str(), Printable(now).c_str());
 }
 
 absl::Status RunWatch::AskToStop() {

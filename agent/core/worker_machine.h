@@ -51,6 +51,8 @@ class WorkerMachine {
 
   Phase phase() const { return phase_; }
   bool attached() const { return attached_; }
+  // Empties the reports that no operator has been sent: call it at the end.
+  std::vector<v1alpha1::AgentMessage> TakeUnsent() { return buffer_.Take(); }
   // The highest (term, round) obeyed.
   const v1alpha1::RoundId& seen() const { return seen_; }
   // True for jobs of the built-in trainer; false before Welcome and for jobs with a command.

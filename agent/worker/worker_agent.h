@@ -67,6 +67,8 @@ class WorkerAgent {
   std::optional<int> RunOnce(absl::Duration wait);
 
   const WorkerMachine& machine() const { return machine_; }
+  // See WorkerMachine.
+  std::vector<v1alpha1::AgentMessage> TakeUnsent() { return machine_.TakeUnsent(); }
 
  private:
   void WaitForEvents(absl::Duration wait);

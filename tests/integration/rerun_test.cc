@@ -100,6 +100,20 @@ TEST_F(RerunTest, AFinishedCommandWhoseScriptChangedIsRefusedAndFreshRunsIt) {
   EXPECT_EQ(Read("result"), "second\n");
 }
 
+// Regression: they reached the terminal as the program had written them.
+TEST_F(RerunTest, EscapeSequencesOfACommandAreShownAsQuestionMarks) {
+  Write("work.sh", "printf '\\033]0;title\\007red\\r\\n' >&2\nexit 7\n");
+  NewRun(absl::StrCat(kCommand, "  failurePolicy: {maxFailures: 0}\n"));
+  ASSERT_EQ(RunToItsEnd(), kExitFailed) << run_->Output();
+  const std::string out = Read("out.log");
+  EXPECT_THAT(out, HasSubstr("?]0;title?red?"));
+  const auto described = run_->RunTool({"describe", "small"});
+  ASSERT_TRUE(described.ok()) << described.status();
+  for (const std::string& text : {out, described->out}) {
+    EXPECT_EQ(text.find_first_of("\033\007\r"), std::string::npos) << text;
+  }
+}
+
 TEST_F(RerunTest, ACommandThatFailedMayBeMendedAndRunAgain) {
   Write("work.sh", "exit 7\n");
   NewRun(absl::StrCat(kCommand, "  failurePolicy: {maxFailures: 0}\n"));

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/testing/patience.h"
@@ -111,6 +113,54 @@ TEST(RunTest, InterruptSavesACheckpointAndTheSameCommandGoesOn) {
   ASSERT_TRUE(run->Start().ok());
   const absl::Status went_on = run->WaitForStep(stopped_at + 10, kPatience);
   EXPECT_TRUE(went_on.ok()) << went_on;
+}
+
+// Regression: a terminal that was closed left workers without an operator.
+TEST(RunTest, AHangUpSavesACheckpointAsCtrlCDoes) {
+  auto run = NewRun("hang-up", "small", Manifest(100'000));
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_TRUE(run->WaitForStep(10, kPatience).ok()) << run->Output();
+  run->Signal(SIGHUP);
+  run->Signal(SIGHUP);
+  const auto end = run->WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run->Output();
+  const auto job = run->Job();
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ((*job)["status"]["state"], "Suspended");
+  EXPECT_EQ((*job)["status"]["checkpoint"]["step"], run->last_step());
+}
+
+TEST(RunTest, DetachedItReturnsOnceTheJobRunsAndStopStopsIt) {
+  auto run = NewRun("detached", "small", Manifest(100'000));
+  ASSERT_TRUE(run->Start({"--detach"}).ok());
+  auto end = run->WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run->Output();
+  const std::string log = run->folder() + "/state/small/run.log";
+  EXPECT_THAT(run->Output(), HasSubstr(absl::StrCat("its output is in ", log)));
+  // A second one is refused on the terminal, with its own code.
+  ASSERT_TRUE(run->Start({"--detach"}).ok());
+  end = run->WaitForEnd(kPatience);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitRefused) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("job small is running already (pid "));
+
+  const auto deadline = Clock::Real().Monotonic() + kPatience;
+  while (run->last_step() < 10 && Clock::Real().Monotonic() < deadline) poll(nullptr, 0, 20);
+  ASSERT_GE(run->last_step(), 10) << run->Output();
+  const auto stopped = run->RunTool({"stop", "small"});
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(stopped->exit.code, kExitOk) << stopped->out;
+  const absl::Status ended = run->WaitForNoAgents(kPatience);
+  EXPECT_TRUE(ended.ok()) << ended;
+  std::string said;
+  while (Clock::Real().Monotonic() < deadline) {
+    said = ReadFile(FileSystem(), log).value_or("");
+    if (said.find("go on with: muster resume small") != std::string::npos) break;
+    poll(nullptr, 0, 20);
+  }
+  EXPECT_THAT(said, HasSubstr("go on with: muster resume small"));
 }
 
 TEST(RunTest, ASecondRunOfTheSameJobIsRefused) {

@@ -29,7 +29,7 @@ absl::Status CheckLinks(StoreClient& client, const std::string& tag, int rank, i
     if (other == rank) continue;
     MUSTER_ASSIGN_OR_RETURN(const std::string theirs, client.WaitFor(key(other), until));
     bool found = false;
-    for (const std::string_view link : absl::StrSplit(theirs, ',', absl::SkipEmpty())) {
+    for (const absl::string_view link : absl::StrSplit(theirs, ',', absl::SkipEmpty())) {
       const auto own = mirrored.find(std::string(link));
       found = found || (own != mirrored.end() && MayBeOwnUser(own->second));
     }

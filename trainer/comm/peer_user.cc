@@ -59,9 +59,10 @@ std::string ReadTable(const char* path) {
 std::optional<uid_t> UserInTable(std::string_view table, const sockaddr_storage& local,
                                  const sockaddr_storage& remote) {
   const std::string from = InTable(local), to = InTable(remote);
-  for (const std::string_view line : absl::StrSplit(table, '\n')) {
-    if (line.find(from) == std::string_view::npos) continue;
-    const std::vector<std::string_view> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  const absl::string_view text(table.data(), table.size());
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line.find(from) == absl::string_view::npos) continue;
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
     uint32_t user = 0;
     if (fields.size() > 7 && fields[1] == from && fields[2] == to &&
         absl::SimpleAtoi(fields[7], &user)) {

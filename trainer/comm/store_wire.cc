@@ -51,7 +51,9 @@ std::optional<StoreAnswer> DecodeStoreAnswer(std::string_view message) {
 StoreKeys DeriveStoreKeys(std::string_view secret, std::string_view server_nonce,
                           std::string_view client_nonce) {
   const auto derive = [&](std::string_view use) {
-    return HmacSha256(secret, absl::StrCat(use, server_nonce, client_nonce));
+    std::string text(use);
+    text.append(server_nonce).append(client_nonce);
+    return HmacSha256(secret, text);
   };
   return {.client_proof = derive("client's proof"),
           .server_proof = derive("server's proof"),

@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
-#include "operator/placement/cluster/quantity.h"
 
 namespace muster::control {
 namespace {

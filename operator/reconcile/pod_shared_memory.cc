@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/json_fields.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
-#include "operator/placement/cluster/quantity.h"
 #include "operator/reconcile/pod_json.h"
 
 namespace muster::control {

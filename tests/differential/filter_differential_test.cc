@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/quantity.h"
 #include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
-#include "operator/placement/cluster/quantity.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/filter/refusal.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json_fields.h"
-#include "operator/placement/cluster/quantity.h"
+#include "base/quantity.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 
 namespace muster::control {

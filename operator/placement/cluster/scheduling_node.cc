@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_fields.h"
+#include "base/quantity.h"
 #include "operator/placement/cluster/condition_faults.h"
-#include "operator/placement/cluster/quantity.h"
 
 namespace muster::control {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
+#include "base/quantity.h"
 #include "operator/placement/cluster/label_selector.h"
-#include "operator/placement/cluster/quantity.h"
 
 // Storage objects as placement sees them: plain values.
 namespace muster::control {

@@ -1,4 +1,4 @@
-#include "operator/placement/cluster/quantity.h"
+#include "base/quantity.h"
 
 #include <cstdint>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 int64_t Millis(const char* text) { return Quantity::Parse(text).value().MilliValue(); }
@@ -59,4 +59,4 @@ TEST(QuantityTest, WhatIsNone) {
 }
 
 }  // namespace
-}  // namespace muster::control
+}  // namespace muster

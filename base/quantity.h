@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_QUANTITY_H_
-#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_QUANTITY_H_
+#ifndef MUSTER_BASE_QUANTITY_H_
+#define MUSTER_BASE_QUANTITY_H_
 
 #include <cstdint>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/status/statusor.h"
 
-namespace muster::control {
+namespace muster {
 
 // A Kubernetes quantity ("500m", "1.5Gi", "2e3"), exact: a whole number of billionths, which is the
 // precision the API server keeps. Accepts and refuses the same texts as k8s.io/apimachinery's
@@ -38,6 +38,6 @@ class Quantity {
   absl::int128 nanos_ = 0;
 };
 
-}  // namespace muster::control
+}  // namespace muster
 
-#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_QUANTITY_H_
+#endif  // MUSTER_BASE_QUANTITY_H_

@@ -1,4 +1,4 @@
-#include "operator/placement/cluster/quantity.h"
+#include "base/quantity.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 using Int128 = absl::int128;
@@ -170,4 +170,4 @@ Quantity& Quantity::operator+=(const Quantity& other) {
   return *this;
 }
 
-}  // namespace muster::control
+}  // namespace muster

@@ -57,8 +57,9 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     if (fatal_) return;
-    if (ExpectsKey()) return TakeKey(mark, value);
     const bool plain = tag == "?" || tag.empty();
+    if (ExpectsKey()) return TakeKey(mark, value, plain);
+    if (plain && limits_.as_kubectl) CheckAmbiguous(mark, value);
     if (!plain && tag != "!" && tag != kStringTag) return FailTag(mark, tag);
     const Cost before = Spend(mark, 1, value.size());
     Emit(plain ? ResolvePlainScalar(value) : Json(value), SourceNode{Line(mark), {}, {}}, anchor,
@@ -121,8 +122,27 @@ class Builder final : public YAML::EventHandler {
     return before;
   }
 
-  void TakeKey(const YAML::Mark& mark, const std::string& key) {
+  void CheckAmbiguous(const YAML::Mark& mark, const std::string& text) {
+    const std::optional<Json> other = OtherValueForKubectl(text);
+    if (!other.has_value()) return;
+    const std::string read = DumpJson(*other);
+    AddError(Line(mark), PathOfNext(),
+             absl::StrCat("kubectl reads ", text, " as ", read, ", YAML 1.2 as text; write ", read,
+                          " or \"", text, "\""));
+  }
+
+  // kubectl makes text of a key's value: "true" of yes, "16" of 0x10.
+  void CheckAmbiguousKey(const YAML::Mark& mark, const std::string& key) {
+    const Json value = OtherValueForKubectl(key).value_or(ResolvePlainScalar(key));
+    const std::string read = value.is_string() ? key : DumpJson(value);
+    if (read == key) return;
+    AddError(Line(mark), FieldPath(Path(), key),
+             absl::StrCat("kubectl reads the key ", key, " as ", read, "; write \"", key, "\""));
+  }
+
+  void TakeKey(const YAML::Mark& mark, const std::string& key, bool plain) {
     if (key.size() > kMaxKeyBytes) return Fail(mark, "a key is longer than 1024 bytes");
+    if (plain && limits_.as_kubectl) CheckAmbiguousKey(mark, key);
     Frame& frame = frames_.back();
     const auto earlier = frame.source.fields.find(key);
     if (earlier != frame.source.fields.end()) {
@@ -152,6 +172,14 @@ class Builder final : public YAML::EventHandler {
                                           : ItemPath(path, frames_[i].value.size());
     }
     return path;
+  }
+
+  // Returns the path of the value that comes next.
+  std::string PathOfNext() const {
+    if (frames_.empty()) return "";
+    const Frame& last = frames_.back();
+    return last.value.is_object() ? FieldPath(Path(), last.key)
+                                  : ItemPath(Path(), last.value.size());
   }
 
   void Begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Json empty) {

@@ -36,13 +36,15 @@ struct YamlLimits {
   // Limits of the document with all aliases written out.
   size_t nodes = 50'000;
   size_t expanded_bytes = size_t{4} << 20;
+  // Names each word without quotes that kubectl reads as something else, as an error.
+  bool as_kubectl = false;
 };
 
 struct YamlDocument {
   Json json;
   SourceNode source;
   // If false, the text is no single YAML document, and json is null. If true, json is whole, but
-  // errors may still name keys that are given twice.
+  // errors may still name keys that are given twice, and words that are read in two ways.
   bool readable = false;
   std::vector<YamlError> errors;
 };

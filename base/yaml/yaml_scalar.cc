@@ -1,14 +1,19 @@
 #include "base/yaml/yaml_scalar.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 
 namespace muster {
 namespace {
@@ -62,6 +67,18 @@ bool IsFloat(absl::string_view text) {
   return !text.empty() && CountDigits(text) == text.size();
 }
 
+// `digits` is `text` without its sign. A whole number is an integer, as it is in the JSON that
+// kubectl makes.
+std::optional<Json> Float(absl::string_view text, absl::string_view digits) {
+  constexpr double kMostExact = 9007199254740992.0;
+  double value = 0;
+  if (!IsFloat(digits) || !absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  const bool whole = std::trunc(value) == value && std::abs(value) <= kMostExact;
+  return whole ? Json(static_cast<int64_t>(value)) : Json(value);
+}
+
 std::optional<Json> Number(absl::string_view text) {
   const bool sign = text[0] == '-' || text[0] == '+';
   const absl::string_view digits = sign ? text.substr(1) : text;
@@ -70,11 +87,61 @@ std::optional<Json> Number(absl::string_view text) {
   const size_t whole = CountDigits(digits);
   if (whole > 1 && digits[0] == '0') return std::nullopt;
   if (whole > 0 && whole == digits.size()) return Integer(digits, text[0] == '-');
-  double value = 0;
-  if (!IsFloat(digits) || !absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
-    return std::nullopt;
+  return Float(text, digits);
+}
+
+bool IsOneOf(absl::string_view text, std::initializer_list<absl::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+// Returns an integer as Go's strconv reads it in base 0: 0x1F, 0o17, 017 and 0b11, with a sign.
+std::optional<Json> GoInteger(absl::string_view text) {
+  const bool negative = absl::ConsumePrefix(&text, "-");
+  if (!negative) absl::ConsumePrefix(&text, "+");
+  std::optional<Json> value;
+  if (text.size() < 2 || text[0] != '0') {
+    if (CountDigits(text) == text.size()) value = Integer(text, /*negative=*/false);
+  } else {
+    const char kind = absl::ascii_tolower(static_cast<unsigned char>(text[1]));
+    const int base = kind == 'x' ? 16 : kind == 'b' ? 2 : 8;
+    text.remove_prefix(kind == 'x' || kind == 'b' || kind == 'o' ? 2 : 1);
+    value = Based(text, base);
   }
-  return Json(value);
+  if (!value.has_value() || !negative) return value;
+  const uint64_t size = value->get<uint64_t>();
+  if (size > uint64_t{1} << 63) return std::nullopt;
+  return Json(static_cast<int64_t>(0 - size));
+}
+
+// Go's reader takes `_` out of what begins with a digit or a sign. Behind a point it stands between
+// digits alone.
+bool HasStrayUnderscore(absl::string_view text) {
+  const auto is_digit = [text](size_t i) {
+    return i < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[i]));
+  };
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '_' && (!is_digit(i - 1) || !is_digit(i + 1))) return true;
+  }
+  return false;
+}
+
+std::optional<Json> ValueForKubectl(absl::string_view text) {
+  if (IsOneOf(text, {"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})) return Json(true);
+  if (IsOneOf(text, {"n", "N", "no", "No", "NO", "off", "Off", "OFF"})) return Json(false);
+  constexpr absl::string_view kFirstOfNumbers = "+-.0123456789";
+  if (text.empty() || !absl::StrContains(kFirstOfNumbers, text[0])) return std::nullopt;
+  if (text[0] == '.' && HasStrayUnderscore(text)) return std::nullopt;
+  const std::string plain = absl::StrReplaceAll(text, {{"_", ""}});
+  if (std::optional<Json> integer = GoInteger(plain)) return integer;
+  // It takes a sign behind 0b, too.
+  for (const char* sign : {"-", "+"}) {
+    absl::string_view bits = plain;
+    if (absl::ConsumePrefix(&bits, "0b") && absl::StartsWith(bits, sign)) {
+      return GoInteger(absl::StrCat(sign, "0b", bits.substr(1)));
+    }
+  }
+  const bool sign = absl::StartsWith(plain, "-") || absl::StartsWith(plain, "+");
+  return Float(plain, absl::string_view(plain).substr(sign ? 1 : 0));
 }
 
 }  // namespace
@@ -87,6 +154,12 @@ Json ResolvePlainScalar(absl::string_view text) {
   if (text == "false" || text == "False" || text == "FALSE") return Json(false);
   if (std::optional<Json> number = Number(text)) return *std::move(number);
   return Json(std::string(text));
+}
+
+std::optional<Json> OtherValueForKubectl(absl::string_view text) {
+  std::optional<Json> other = ValueForKubectl(text);
+  if (other.has_value() && *other == ResolvePlainScalar(text)) return std::nullopt;
+  return other;
 }
 
 }  // namespace muster

@@ -1,6 +1,8 @@
 #ifndef MUSTER_BASE_YAML_YAML_SCALAR_H_
 #define MUSTER_BASE_YAML_YAML_SCALAR_H_
 
+#include <optional>
+
 #include "absl/strings/string_view.h"
 #include "base/json.h"
 
@@ -11,6 +13,10 @@ namespace muster {
 // (.inf, .nan, 1e999) or if YAML 1.1 and 1.2 read it differently (leading zeros, yes, 1_000,
 // 12:30). Thread-safe.
 Json ResolvePlainScalar(absl::string_view text);
+
+// Returns the value that kubectl reads there, by the rules of YAML 1.1 that Go's reader follows, if
+// it is another one: true for `yes`, 256 for `0400`, 1000 for `1_000`.
+std::optional<Json> OtherValueForKubectl(absl::string_view text);
 
 }  // namespace muster
 

@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "base/yaml/yaml_scalar.h"
 #include "tests/testenv/test_cluster.h"
 
 // Tests the usual kubectl operations on a TrainingJob, on a real API server.
@@ -181,6 +183,44 @@ TEST_F(Kubectl, TheLargestTemplateFitsTheCostOfTheRules) {
       {"spec",
        {{"workers", {{"count", 5000}}}, {"template", {{"spec", {{"containers", containers}}}}}}}};
   Expect({"create", "-f", WriteFile("large.json", DumpJson(job))});
+}
+
+// Returns words that YAML 1.1 knows, and all texts of one to four letters of which numbers are
+// made.
+std::vector<std::string> Scalars() {
+  std::vector<std::string> scalars = {"yes",   "Yes",  "yEs",   "y",      "N", "no",
+                                      "on",    "oN",   "off",   "OFF",    "~", "null",
+                                      "False", "tRue", "12:30", "1_000.5"};
+  std::vector<std::string> longest = {""};
+  for (int length = 1; length <= 4; ++length) {
+    std::vector<std::string> next;
+    for (const std::string& start : longest) {
+      for (const char letter : absl::string_view("018xob_.e-+")) next.push_back(start + letter);
+    }
+    scalars.insert(scalars.end(), next.begin(), next.end());
+    longest = std::move(next);
+  }
+  // These are no scalars, but marks.
+  std::erase_if(scalars, [](const std::string& text) {
+    return text == "-" || absl::StartsWith(text, "---");
+  });
+  return scalars;
+}
+
+// Regression: kubectl reads YAML 1.1, and `kubectl muster run` sent text for 0400, no and 1_000.
+TEST_F(Kubectl, EachScalarThatItReadsInAnotherWayIsKnown) {
+  const std::vector<std::string> scalars = Scalars();
+  std::string text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nscalars:\n";
+  for (size_t i = 0; i < scalars.size(); ++i)
+    absl::StrAppend(&text, "  k", i, ": ", scalars[i], "\n");
+  const std::string read =
+      Expect({"annotate", "--local", "-f", WriteFile("scalars.yaml", text), "a=b", "-o", "json"});
+  const Json theirs = ParseJson(read).value()["scalars"];
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    const Json& there = theirs[absl::StrCat("k", i)];
+    EXPECT_EQ(OtherValueForKubectl(scalars[i]).value_or(ResolvePlainScalar(scalars[i])), there)
+        << scalars[i];
+  }
 }
 
 }  // namespace

@@ -115,12 +115,24 @@ absl::Status PretrainedWeights::ReadHeader(const std::string& file, const Weight
     std::string name = tensor.name;
     tensors_[std::move(name)] = {std::move(tensor), file, opened->size()};
   }
+  for (const auto& [name, other] : header->metadata) {
+    if (tensors_.contains(other)) AlsoUnder(name, other);
+  }
   return absl::OkStatus();
+}
+
+void PretrainedWeights::AlsoUnder(const std::string& name, const std::string& other) {
+  other_names_.emplace(name, other);
 }
 
 const PretrainedWeights::Stored* PretrainedWeights::Find(const std::string& name) const {
   auto found = tensors_.find(name);
   if (found == tensors_.end()) found = tensors_.find(WithoutPrefix(name));
+  if (found != tensors_.end()) return &found->second;
+  auto other = other_names_.find(name);
+  if (other == other_names_.end()) other = other_names_.find(WithoutPrefix(name));
+  if (other == other_names_.end()) return nullptr;
+  found = tensors_.find(other->second);
   return found == tensors_.end() ? nullptr : &found->second;
 }
 

@@ -30,7 +30,7 @@ struct WantedTensor {
 // model.safetensors or the files that model.safetensors.index.json lists. Nobody vouches for the
 // values: the files have no checksums. A tensor is found under its name with or without the prefix
 // that language models put before the names of the model inside, as in transformer.wte.weight.
-// Holds no file open. Thread-safe.
+// Holds no file open. Thread-safe once AlsoUnder() is no longer called.
 class PretrainedWeights {
  public:
   // Reads the config and the header of every file. InvalidArgument if the contents do not fit
@@ -41,6 +41,9 @@ class PretrainedWeights {
   const std::string& path() const { return path_; }
   const Json& config() const { return config_; }
   size_t size() const { return tensors_.size(); }  // number of tensors
+
+  // Finds `name` where there is no such tensor, and one with the name `other`.
+  void AlsoUnder(const std::string& name, const std::string& other);
 
   // Returns OK if the directory has the wanted tensors, each in its shape and of a floating-point
   // type, and no others, but for buffers that are known to hold no weights. InvalidArgument names
@@ -71,6 +74,9 @@ class PretrainedWeights {
   const std::string path_;
   Json config_;
   std::map<std::string, Stored> tensors_;  // by name
+  // Names of tensors that are stored under another name: safetensors' save_model writes a tensor
+  // that has several names once.
+  std::map<std::string, std::string> other_names_;
 };
 
 }  // namespace muster::trainer

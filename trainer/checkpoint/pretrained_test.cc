@@ -36,8 +36,9 @@ class PretrainedTest : public ::testing::Test {
   void Put(const std::string& name, const std::string& contents) {
     EXPECT_TRUE(WriteFileAtomically(files_, JoinPath(kFolder, name), contents).ok());
   }
-  void PutTensors(const std::string& file, const std::vector<TensorView>& tensors) {
-    const auto written = WriteSafetensors(files_, JoinPath(kFolder, file), tensors, {});
+  void PutTensors(const std::string& file, const std::vector<TensorView>& tensors,
+                  const std::map<std::string, std::string>& metadata = {}) {
+    const auto written = WriteSafetensors(files_, JoinPath(kFolder, file), tensors, metadata);
     ASSERT_TRUE(written.ok()) << written.status();
   }
   TensorView A(const std::string& name = "model.a") const {
@@ -146,6 +147,29 @@ TEST_F(PretrainedTest, BuffersAndTheCopyOfATiedHeadAreIgnored) {
   std::vector<WantedTensor> untied = Wanted();
   untied.push_back({"lm_head.weight", {4, 2}});
   EXPECT_THAT(Error(untied), HasSubstr("lm_head.weight is [3, 2] there, [4, 2] here"));
+}
+
+// Regression: safetensors' save_model keeps a tied weight under the head's name, and the embedding
+// was missing.
+TEST_F(PretrainedTest, ATiedWeightIsFoundUnderTheHeadsName) {
+  PutTensors(kFile, {A("lm_head.weight"), B()});
+  EXPECT_THAT(Error(), HasSubstr("it has no model.a"));
+  const auto weights = Open();
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  (*weights)->AlsoUnder("model.a", "lm_head.weight");
+  EXPECT_TRUE((*weights)->Check(Wanted()).ok()) << (*weights)->Check(Wanted());
+  std::vector<float> read(6);
+  ASSERT_TRUE(
+      (*weights)
+          ->ReadPart("model.a", DataType::kF32, {3, 2}, 0, std::as_writable_bytes(std::span(read)))
+          .ok());
+  EXPECT_EQ(read, a_);
+}
+
+TEST_F(PretrainedTest, ATensorIsFoundUnderTheNameThatTheFilesMetadataSays) {
+  PutTensors(kFile, {A("other"), B()}, {{"model.a", "other"}, {"format", "pt"}});
+  EXPECT_EQ(Error(), "");
+  EXPECT_EQ(Part("model.a", {3, 2}, 0, 6), a_);
 }
 
 TEST_F(PretrainedTest, EveryDifferenceOfTheTensorsIsNamedAtOnce) {

@@ -27,6 +27,17 @@ std::vector<WantedTensor> TensorsOf(const Model& model) {
   return tensors;
 }
 
+// Returns the embedding of a model whose head shares it; empty if there is none.
+std::string TiedWeightOf(const Model& model) {
+  std::set<std::string> names;
+  for (const auto& block : model.blocks) {
+    for (const ParameterSpec& spec : block->parameters()) {
+      if (!names.insert(spec.name).second) return spec.name;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 PretrainedInitialWeights::PretrainedInitialWeights(Files& files, std::string path,
@@ -35,6 +46,7 @@ PretrainedInitialWeights::PretrainedInitialWeights(Files& files, std::string pat
       path_(std::move(path)),
       config_(model.config_json),
       tensors_(TensorsOf(model)),
+      tied_(TiedWeightOf(model)),
       vocabulary_(std::move(vocabulary)) {}
 
 absl::Status PretrainedInitialWeights::Open() {
@@ -46,6 +58,7 @@ absl::Status PretrainedInitialWeights::Open() {
     return absl::Status(same.code(), absl::StrCat(JoinPath(path_, "config.json"), ": ",
                                                   std::string(same.message())));
   }
+  if (!tied_.empty()) weights->AlsoUnder(tied_, "lm_head.weight");
   MUSTER_RETURN_IF_ERROR(weights->Check(tensors_));
   weights_ = std::move(weights);
   return absl::OkStatus();

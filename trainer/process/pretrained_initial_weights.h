@@ -34,6 +34,7 @@ class PretrainedInitialWeights final : public InitialWeights {
   const std::string path_;
   const std::string config_;  // the model's config.json
   const std::vector<WantedTensor> tensors_;
+  const std::string tied_;  // the embedding that the head shares; empty if it does not
   const std::string vocabulary_;
   std::unique_ptr<PretrainedWeights> weights_;  // null until Open()
 };

@@ -7,6 +7,8 @@
 
 #include "ATen/ops/equal.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/files.h"
@@ -93,6 +95,30 @@ TEST_F(PretrainedInitialWeightsTest, AnotherModelIsRefusedWithItsFields) {
   EXPECT_EQ(Error(shape),
             "/ck/step-000000005/config.json: it is another model: n_layer is 2 there, 3 here; "
             "vocab_size is 61 there, 64 here (model.vocabulary)");
+}
+
+// Regression: it was said to have no transformer.wte.weight. safetensors' save_model keeps the tied
+// weight under the other name.
+TEST_F(PretrainedInitialWeightsTest, ATiedModelMayBeSavedUnderTheHeadsName) {
+  const auto entries = files_.List(kFolder);
+  ASSERT_TRUE(entries.ok());
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string path = JoinPath(kFolder, entry.name);
+    if (!absl::StrContains(entry.name, "model")) continue;
+    const std::string text = *ReadFile(files_, path);
+    // The header keeps its length.
+    ASSERT_TRUE(files_
+                    .Overwrite(path, absl::StrReplaceAll(text, {{"\"transformer.wte.weight\"",
+                                                                 "\"lm_head.weight\"        "}}))
+                    .ok());
+  }
+  const auto fresh = MakeTinyState(TinyOptions(), 0.5);
+  const absl::Status loaded = Load(*fresh);
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  const auto ours = fresh->Parameters(), theirs = trained_.state->Parameters();
+  for (size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_TRUE(at::equal(ours[i].tensor, theirs[i].tensor)) << ours[i].name;
+  }
 }
 
 TEST_F(PretrainedInitialWeightsTest, TensorsThatAreNotThoseOfTheConfigAreRefused) {

@@ -18,11 +18,6 @@ const Json& ConfigReader::Find(const char* field) {
   return found == config_.end() ? null : *found;
 }
 
-void ConfigReader::Fail(const std::string& what) {
-  if (!status_.ok()) return;
-  status_ = absl::InvalidArgumentError(absl::StrCat("the checkpoint's model: ", what));
-}
-
 int32_t ConfigReader::Integer(const char* field) {
   const Json& value = Find(field);
   if (value.is_number_integer() && value >= 1 && value <= kMost) return value.get<int32_t>();
@@ -53,7 +48,7 @@ bool ConfigReader::BoolOr(const char* field, bool otherwise) {
 void ConfigReader::Requires(const char* field, const Json& only) {
   const Json& value = Find(field);
   if (value.is_null() || value == only) return;
-  Fail(
+  differences_.push_back(
       absl::StrCat(field, " is ", DumpJson(value), ", and only ", DumpJson(only), " is supported"));
 }
 
@@ -62,7 +57,7 @@ void RenameField(Json& config, const char* field, const char* name) {
   if (found == config.end()) return;
   Json value = std::move(*found);
   config.erase(found);
-  config[name] = std::move(value);
+  if (!value.is_null()) config[name] = std::move(value);
 }
 
 }  // namespace muster::trainer

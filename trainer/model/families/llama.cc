@@ -137,12 +137,21 @@ Json Config(const ModelShape& s) {
           {"vocab_size", s.vocabulary}};
 }
 
-// From version 5 on, transformers has the base among the parameters of the scaling.
+// Reads the rotary positions as transformers 5 does: rope_scaling, if it says anything, stands for
+// all of rope_parameters, and the base beside the scaling comes before the one at the top.
 void Rename(Json& config) {
-  const Json rope = config.value("rope_parameters", Json());
+  const Json scaling = config.value("rope_scaling", Json());
+  if (scaling.is_null() || scaling == Json::object()) {
+    config.erase("rope_scaling");
+    RenameField(config, "rope_parameters", "rope_scaling");
+  } else {
+    config.erase("rope_parameters");
+  }
+  const Json rope = config.value("rope_scaling", Json());
   if (!rope.is_object()) return;
-  config["rope_theta"] = rope.value("rope_theta", Json());
-  RenameField(config, "rope_parameters", "rope_scaling");
+  if (const Json theta = rope.value("rope_theta", Json()); !theta.is_null()) {
+    config["rope_theta"] = theta;
+  }
 }
 
 ModelShape Read(ConfigReader& config) {

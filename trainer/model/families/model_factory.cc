@@ -41,19 +41,37 @@ bool ShapesNoWeight(const std::string& field) {
   return field == "max_position_embeddings" || field == "seq_length";
 }
 
-// Fails for every field that was not read and may nevertheless change what the model computes.
-void RefuseUnknown(const Json& config, ConfigReader& reader) {
+// Returns the fields that were not read and may nevertheless change what the model computes, in one
+// sentence; empty if there are none.
+std::string UnknownFields(const Json& config, const ConfigReader& reader) {
+  std::vector<std::string> unknown;
   for (const auto& [field, value] : config.items()) {
     const bool says_nothing = value.is_null() || (value.is_structured() && value.empty());
-    if (says_nothing || field == "model_type" || reader.WasAsked(field) || IsHarmlessField(field)) {
+    if (says_nothing || field == "model_type" || reader.WasAsked(field) || IsHarmlessField(field) ||
+        IsSwitchedOff(field, value)) {
       continue;
     }
-    reader.Fail(absl::StrCat(field, " is ", DumpJson(value), ", and this field is not known here"));
+    unknown.push_back(absl::StrCat(field, " is ", DumpJson(value)));
   }
+  if (unknown.empty()) return "";
+  return absl::StrCat(absl::StrJoin(unknown, ", "), unknown.size() == 1
+                                                        ? ", and this field is not known here"
+                                                        : ", and these fields are not known here");
 }
 
-// With `whole`, fails for fields that are not known too.
-absl::StatusOr<planner::ModelShape> Read(const Json& original, size_t tensors, bool whole) {
+absl::Status NotOurs(const std::vector<std::string>& why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the checkpoint's model: ", absl::StrJoin(why, "; ")));
+}
+
+// The shape that a config.json describes, as far as the model has one here.
+struct Description {
+  planner::ModelShape shape;
+  std::vector<std::string> differences;  // from what is computed here for that shape
+  std::string unknown;                   // a sentence about fields that may be such differences
+};
+
+absl::StatusOr<Description> Read(const Json& original, size_t tensors) {
   const Json type = original.is_object() ? original.value("model_type", Json()) : Json();
   const Family* const family = FamilyOf(type);
   if (family == nullptr) {
@@ -64,16 +82,25 @@ absl::StatusOr<planner::ModelShape> Read(const Json& original, size_t tensors, b
   Json config = original;
   family->rename(config);
   ConfigReader reader(config);
-  planner::ModelShape shape = family->read(reader);
-  shape.family = family->family;
-  shape.vocabulary = reader.Integer("vocab_size");
-  if (shape.layers > static_cast<int64_t>(tensors)) {
-    reader.Fail(absl::StrCat("it has ", shape.layers, " layers and only ", tensors, " tensors"));
+  Description read{.shape = family->read(reader)};
+  read.shape.family = family->family;
+  read.shape.vocabulary = reader.Integer("vocab_size");
+  if (read.shape.layers > static_cast<int64_t>(tensors)) {
+    reader.Fail(
+        absl::StrCat("it has ", read.shape.layers, " layers and only ", tensors, " tensors"));
   }
-  if (whole) RefuseUnknown(config, reader);
-  MUSTER_RETURN_IF_ERROR(reader.status());
-  MUSTER_RETURN_IF_ERROR(planner::CheckShape(shape));
-  return planner::CompleteShape(shape);
+  if (!reader.unreadable().empty()) return NotOurs(reader.unreadable());
+  MUSTER_RETURN_IF_ERROR(planner::CheckShape(read.shape));
+  read.shape = planner::CompleteShape(read.shape);
+  read.differences = reader.differences();
+  read.unknown = UnknownFields(config, reader);
+  return read;
+}
+
+// Returns the field of the manifest that sets a value which no other field implies.
+std::string FieldOf(const std::string& field) {
+  const bool epsilon = field == "rms_norm_eps" || field == "layer_norm_epsilon";
+  return epsilon ? " (model.normEpsilon)" : "";
 }
 
 }  // namespace
@@ -97,26 +124,32 @@ absl::StatusOr<Model> MakeModel(const planner::ModelShape& wanted) {
 }
 
 absl::StatusOr<planner::ModelShape> ReadModelShape(const Json& config, size_t tensors) {
-  return Read(config, tensors, /*whole=*/false);
+  MUSTER_ASSIGN_OR_RETURN(const Description read, Read(config, tensors));
+  if (!read.differences.empty()) return NotOurs(read.differences);
+  return read.shape;
 }
 
 absl::Status CheckSameModel(const Json& config, const Json& ours, size_t tensors,
                             const std::string& vocabulary) {
-  MUSTER_ASSIGN_OR_RETURN(const planner::ModelShape shape, Read(config, tensors, /*whole=*/true));
-  const Json theirs = FamilyOf(std::string(planner::Name(shape.family)))->config(shape);
+  MUSTER_ASSIGN_OR_RETURN(const Description read, Read(config, tensors));
+  const Json theirs = FamilyOf(std::string(planner::Name(read.shape.family)))->config(read.shape);
   std::vector<std::string> differences;
   const auto compare = [&](const std::string& field) {
     const Json there = theirs.value(field, Json()), here = ours.value(field, Json());
     if (there == here || IsHarmlessField(field) || ShapesNoWeight(field)) return;
-    differences.push_back(
-        absl::StrCat(field, " is ", DumpJson(there), " there, ", DumpJson(here), " here"));
+    differences.push_back(absl::StrCat(field, " is ", DumpJson(there), " there, ", DumpJson(here),
+                                       " here", FieldOf(field)));
     if (field == "vocab_size") absl::StrAppend(&differences.back(), " (", vocabulary, ")");
   };
   compare("model_type");
   if (differences.empty()) {
     for (const auto& [field, value] : theirs.items()) compare(field);
   }
+  const bool another = !differences.empty();
+  differences.insert(differences.end(), read.differences.begin(), read.differences.end());
+  if (!read.unknown.empty()) differences.push_back(read.unknown);
   if (differences.empty()) return absl::OkStatus();
+  if (!another) return NotOurs(differences);
   return absl::InvalidArgumentError(
       absl::StrCat("it is another model: ", absl::StrJoin(differences, "; ")));
 }

@@ -213,6 +213,155 @@ TEST(CheckSameModelTest, TheLongestSequenceMayDifferWhereItShapesNoWeight) {
   EXPECT_NE(WhyAnother(ConfigOf(Preset("gpt2-nano")), longer), "");
 }
 
+// Regression: rope_parameters without a base wrote null over the one at the top, and stood for a
+// rope_scaling beside it, so that another model was trained. transformers 5 reads them like this.
+TEST(CheckSameModelTest, RotaryPositionsAreReadFromAllFieldsInTheOrderOfTransformers) {
+  const ModelShape plain = Preset("llama-nano");
+  ModelShape other = plain;
+  other.rope_theta = 500000;
+  Json at_the_top = ConfigOf(other);
+  at_the_top["rope_parameters"] = {{"rope_type", "default"}};
+  at_the_top.erase("rope_scaling");
+  EXPECT_EQ(WhyAnother(at_the_top, other), "");
+  EXPECT_EQ(WhyAnother(at_the_top, plain),
+            "it is another model: rope_theta is 500000.0 there, 10000.0 here");
+  at_the_top["rope_parameters"] = {{"rope_theta", 500000.0}};
+  at_the_top.erase("rope_theta");
+  EXPECT_EQ(WhyAnother(at_the_top, other), "") << "without a type it is the default";
+  at_the_top["rope_theta"] = 10000.0;
+  EXPECT_EQ(WhyAnother(at_the_top, other), "") << "the base beside the type comes first";
+
+  other = plain;
+  other.rope_scaling = {.kind = RopeScaling::Kind::kLinear, .factor = 4};
+  Json both = ConfigOf(other);
+  both["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
+  both["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 10000.0}};
+  EXPECT_EQ(WhyAnother(both, other), "");
+  EXPECT_NE(WhyAnother(both, plain), "");
+  both["rope_scaling"] = Json::object();
+  EXPECT_EQ(WhyAnother(both, plain), "") << "an empty object says nothing";
+  both["rope_parameters"] = {{"factor", 4.0}};
+  EXPECT_NE(WhyAnother(both, plain), "") << "a factor of what?";
+}
+
+TEST(ReadModelShapeTest, AnotherNameThatIsNullChangesNothing) {
+  Json config = ConfigOf(Preset("bloom-nano"));
+  config["n_embed"] = nullptr;
+  EXPECT_EQ(*ReadModelShape(config, kTensors), Preset("bloom-nano"));
+}
+
+// The names of fields in released files, beside those that say the shape, which ours have. Each
+// file is one that transformers loads and computes with as if these fields were not there.
+constexpr const char* kReleasedFields[] = {
+    // gpt2-medium, gpt2-large and gpt2-xl
+    R"({"model": "gpt2-nano", "n_special": 0, "predict_special_tokens": true,
+        "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+        "summary_type": "cls_index", "summary_use_proj": true, "output_past": true,
+        "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}}})",
+    // distilgpt2
+    R"({"model": "gpt2-nano", "_num_labels": 1, "id2label": {"0": "LABEL_0"},
+        "label2id": {"LABEL_0": 0}, "output_past": true})",
+    // transformers 2 of a Chinese and of a Russian GPT-2
+    R"({"model": "gpt2-nano", "finetuning_task": null, "num_labels": 1, "output_attentions": false,
+        "output_hidden_states": false, "output_past": true, "pruned_heads": {},
+        "torchscript": false, "use_bfloat16": false, "is_decoder": true, "return_dict": true,
+        "tokenizer_class": "BertTokenizer", "gradient_checkpointing": false})",
+    // save_pretrained of early releases, which wrote every field of the base class
+    R"({"model": "gpt2-nano", "add_cross_attention": false, "bad_words_ids": null,
+        "begin_suppress_tokens": null, "chunk_size_feed_forward": 0,
+        "cross_attention_hidden_size": null, "decoder_start_token_id": null,
+        "diversity_penalty": 0.0, "do_sample": false, "early_stopping": false,
+        "encoder_no_repeat_ngram_size": 0, "exponential_decay_length_penalty": null,
+        "forced_bos_token_id": null, "forced_eos_token_id": null, "is_encoder_decoder": false,
+        "length_penalty": 1.0, "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1,
+        "num_beams": 1, "num_return_sequences": 1, "output_scores": false, "prefix": null,
+        "problem_type": null, "remove_invalid_values": false, "repetition_penalty": 1.0,
+        "return_dict_in_generate": false, "sep_token_id": null, "suppress_tokens": null,
+        "temperature": 1.0, "tf_legacy_loss": false, "tie_encoder_decoder": false, "top_k": 50,
+        "top_p": 1.0, "typical_p": 1.0, "use_return_dict": true, "transformers_version": "4.30.2"})",
+    // SmolLM2-135M
+    R"({"model": "llama-nano", "is_llama_config": true, "rope_interleaved": false,
+        "pretraining_tp": 1, "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}}})",
+    // unsloth's copies of Llama 3
+    R"({"model": "llama-nano", "unsloth_fixed": true, "unsloth_version": "2024.9",
+        "pad_token_id": 128004, "_name_or_path": "meta-llama/Llama-3.2-1B"})",
+    // LLaMA 1 and Vicuna
+    R"({"model": "llama-nano", "max_sequence_length": 2048, "tokenizer_model_max_length": 4096,
+        "tokenizer_padding_side": "right", "_flash_attn_2_enabled": true})",
+    // fine-tunes of several trainers
+    R"({"model": "llama-nano", "attn_implementation": "sdpa", "gradient_checkpointing_kwargs": {},
+        "model_max_length": 4096, "neftune_noise_alpha": 5, "name_or_path": "x",
+        "use_flash_attn": true, "use_sliding_window": false, "quantization_config": null})",
+    // BLOOM
+    R"({"model": "bloom-nano", "attention_softmax_in_fp32": true, "bias_dropout_fusion": true,
+        "masked_softmax_fusion": true, "offset_alibi": 100, "pretraining_tp": 4,
+        "skip_bias_add": true, "skip_bias_add_qkv": false, "slow_but_exact": false,
+        "unk_token_id": 0, "use_cache": true, "n_inner": null, "num_attention_heads": 4})",
+};
+
+// Regression: gpt2-medium, a preset, could not be started from for the field n_special.
+TEST(CheckSameModelTest, FieldsOfReleasedFilesThatChangeNothingAreNotRefused) {
+  for (const char* text : kReleasedFields) {
+    Json fields = *ParseJson(text);
+    const ModelShape shape = Preset(fields["model"].get<std::string>());
+    fields.erase("model");
+    Json config = ConfigOf(shape);
+    for (const auto& [field, value] : fields.items()) config[field] = value;
+    EXPECT_EQ(WhyAnother(config, shape), "") << text;
+  }
+}
+
+TEST(CheckSameModelTest, FieldsThatMayChangeTheModelAreRefused) {
+  const ModelShape shape = Preset("llama-nano");
+  const Json kRefused[] = {{{"rope_interleaved", true}},
+                           {{"is_encoder_decoder", true}},
+                           {{"partial_rotary_factor", 0.5}},
+                           {{"sliding_window", 128}},
+                           {{"quantization_config", {{"bits", 4}}}},
+                           {{"pruned_heads", {{"0", {1}}}}}};
+  for (const Json& fields : kRefused) {
+    Json config = ConfigOf(shape);
+    for (const auto& [field, value] : fields.items()) {
+      config[field] = value;
+      EXPECT_EQ(WhyAnother(config, shape), "the checkpoint's model: " + field + " is " +
+                                               DumpJson(value) +
+                                               ", and this field is not known here");
+    }
+  }
+}
+
+// Regression: no field of the manifest set what a llama of another epsilon needs.
+TEST(CheckSameModelTest, ALlamaOfAnotherEpsilonCanBeStartedFrom) {
+  v1alpha1::ModelSpec spec;
+  spec.set_preset("llama-nano");
+  spec.set_norm_epsilon(1e-6);
+  const ModelShape ours = *planner::ResolveModel(spec, 1024);
+  Json config = ConfigOf(Preset("llama-nano"));
+  config["rms_norm_eps"] = 1e-6;
+  EXPECT_EQ(WhyAnother(config, ours), "");
+  EXPECT_EQ(WhyAnother(config, Preset("llama-nano")),
+            "it is another model: rms_norm_eps is 1e-06 there, 1e-05 here (model.normEpsilon)");
+}
+
+// Regression: only the first was named.
+TEST(CheckSameModelTest, EverythingThatDiffersIsNamedAtOnce) {
+  ModelShape ours = Preset("llama-nano");
+  Json config = ConfigOf(ours);
+  ours.norm_epsilon = 1e-6;
+  config["hidden_act"] = "gelu";
+  config["sliding_window"] = 128;
+  config["strange"] = "x";
+  EXPECT_EQ(WhyAnother(config, ours),
+            "it is another model: rms_norm_eps is 1e-05 there, 1e-06 here (model.normEpsilon); "
+            "hidden_act is \"gelu\", and only \"silu\" is supported; sliding_window is 128, "
+            "strange is \"x\", and these fields are not known here");
+  config["rope_theta"] = "high";
+  config["hidden_size"] = 0;
+  EXPECT_EQ(WhyAnother(config, ours),
+            "the checkpoint's model: hidden_size must be an integer from 1 to 16777216; rope_theta "
+            "must be a number above 0");
+}
+
 TEST(CheckSameModelTest, AFieldThatIsNotKnownIsNamedUnlessItSaysNothing) {
   Json config = ConfigOf(Preset("llama-nano"));
   config["sliding_window"] = nullptr;

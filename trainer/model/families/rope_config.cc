@@ -17,6 +17,15 @@ bool IsKnown(const std::string& field) {
          field == "original_max_position_embeddings";
 }
 
+// Without a type and a factor there is no scaling: the object holds the base alone.
+Json TypeOf(const Json& json) {
+  if (!json.is_object()) return Json();
+  for (const char* field : {"rope_type", "type"}) {
+    if (const Json type = json.value(field, Json()); !type.is_null()) return type;
+  }
+  return json.value("factor", Json()).is_null() ? Json("default") : Json();
+}
+
 void ReadLlama3(const Json& json, ConfigReader& config, RopeScaling& scaling) {
   const Json low = json.value("low_freq_factor", Json()),
              high = json.value("high_freq_factor", Json()),
@@ -53,7 +62,7 @@ Json RopeScalingJson(const RopeScaling& scaling) {
 RopeScaling ReadRopeScaling(ConfigReader& config) {
   const Json& json = config.Find(kField);
   if (json.is_null()) return {};
-  const Json type = json.is_object() ? json.value("rope_type", json.value("type", Json())) : Json();
+  const Json type = TypeOf(json);
   RopeScaling scaling;
   if (type == "linear") scaling.kind = RopeScaling::Kind::kLinear;
   if (type == "llama3") scaling.kind = RopeScaling::Kind::kLlama3;

@@ -13,6 +13,8 @@ namespace muster::trainer {
 namespace {
 
 constexpr int kMaxDepth = 32;
+// mkfs makes it in the root of a volume, for the root user alone.
+constexpr char kLostAndFound[] = "lost+found";
 
 absl::Status Collect(Files& files, const std::string& path, int depth,
                      std::vector<std::string>& found) {
@@ -22,7 +24,7 @@ absl::Status Collect(Files& files, const std::string& path, int depth,
   }
   MUSTER_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, files.List(path));
   for (const DirectoryEntry& entry : entries) {
-    if (entry.name[0] == '.') continue;
+    if (entry.name[0] == '.' || entry.name == kLostAndFound) continue;
     const std::string child = JoinPath(path, entry.name);
     if (entry.kind == FileKind::kFile) found.push_back(child);
     if (entry.kind == FileKind::kDirectory) {

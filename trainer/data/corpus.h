@@ -21,8 +21,8 @@ struct Document {
   std::string_view bytes() const { return file->bytes(); }
 };
 
-// A file, or every file below a directory in the order of their paths (hidden ones left out),
-// mapped. One file is one document; documents are never empty.
+// A file, or every file below a directory in the order of their paths (hidden ones and lost+found
+// left out), mapped. One file is one document; documents are never empty.
 struct Corpus {
   std::vector<Document> documents;
 

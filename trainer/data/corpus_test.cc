@@ -25,6 +25,7 @@ TEST_F(CorpusTest, ADirectoryIsItsFilesInOrderOfPaths) {
   Write("/c/a/x.txt", "first");
   Write("/c/.git/config", "hidden");
   Write("/c/empty.txt", "");
+  Write("/c/lost+found/#12", "of the file system's check");
   const Corpus corpus = OpenCorpus(files_, "/c", TextFormat::kText).value();
   ASSERT_EQ(corpus.documents.size(), 2u);
   EXPECT_EQ(corpus.documents[0].name, "/c/a/x.txt");

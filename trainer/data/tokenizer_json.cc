@@ -63,6 +63,12 @@ absl::Status ReadPreTokenizer(const Json& json, BpeModel& model) {
                               pattern, " is not supported; ByteLevel with GPT-2's pattern is"));
     }
   }
+  if (split && model.add_prefix_space) {
+    return Bad(
+        "pre_tokenizer: ByteLevel with add_prefix_space after Split puts a space before each "
+        "piece, "
+        "which is not supported; add_prefix_space false is, or ByteLevel alone with use_regex");
+  }
   return byte_level ? absl::OkStatus() : Bad("pre_tokenizer: ByteLevel is missing");
 }
 

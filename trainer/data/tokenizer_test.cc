@@ -168,6 +168,28 @@ TEST(TokenizerJsonTest, NamesTheFault) {
             "tokenizer.json: added_tokens[0]: id 256 belongs to another token in model.vocab");
 }
 
+// Regression: the space was put before the text alone, and Hugging Face puts it before every piece.
+TEST(TokenizerJsonTest, ASpaceBeforeEachPieceOfASplitIsRefused) {
+  Json root = Json::parse(HandMade(Json::array(), kTokens));
+  const Json split = {
+      {"type", "Split"},
+      {"pattern",
+       {{"Regex",
+         R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"}}},
+      {"behavior", "Isolated"}};
+  Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  root["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
+  EXPECT_TRUE(ParseTokenizerJson(root.dump()).ok());
+  for (const Json& prefix : {Json(true), Json()}) {
+    bytes["add_prefix_space"] = prefix;
+    root["pre_tokenizer"]["pretokenizers"] = {split, bytes};
+    EXPECT_EQ(ParseTokenizerJson(root.dump()).status().message(),
+              "tokenizer.json: pre_tokenizer: ByteLevel with add_prefix_space after Split puts a "
+              "space before each piece, which is not supported; add_prefix_space false is, or "
+              "ByteLevel alone with use_regex");
+  }
+}
+
 TEST(TokenizerJsonTest, AVocabularyWithoutEveryByteIsRefused) {
   Json root = Json::parse(HandMade(Json::array(), kTokens));
   root["model"]["vocab"].erase("!");

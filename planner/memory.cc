@@ -59,6 +59,22 @@ int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t token
   return rows == tokens ? chunk : chunk + (shape.vocabulary + tokens) * shape.width * element;
 }
 
+// Returns the bytes that dropout adds to a micro-batch. Masks have the type of weights. Flash
+// attention takes no dropout of ours, so the scores are written out; while one block's gradients
+// are computed, so are three tensors of their size.
+int64_t DropoutMemory(const ModelShape& shape, Precision precision, int64_t micro_batch,
+                      int64_t sequence) {
+  if (!(shape.dropout > 0)) return 0;
+  const int64_t mask = ElementBytes(precision);
+  const int64_t scores = micro_batch * shape.heads * sequence * sequence;
+  const int64_t stream = micro_batch * sequence * shape.width * mask;
+  // A mask of the future, of a byte, in each block.
+  int64_t block = scores * DropoutBytesPerScore(precision) + sequence * sequence;
+  if (shape.family != ModelFamily::kLlama) block += 2 * stream;
+  const int64_t embedding = shape.family == ModelFamily::kGpt2 ? stream : 0;
+  return block * shape.layers + embedding + 3 * mask * scores;
+}
+
 // Returns the elements of attention's biases, which all blocks of a rank share.
 int64_t SharedBias(const ModelShape& shape, int64_t sequence) {
   return shape.family == ModelFamily::kBloom ? shape.heads * sequence * sequence : 0;
@@ -110,6 +126,10 @@ MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerK
   return memory;
 }
 
+int64_t DropoutBytesPerScore(Precision precision) {
+  return 2 * ElementBytes(precision) + ComputeBytes(precision);
+}
+
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer, LogitsPlace place) {
   const int64_t element = ElementBytes(precision);
@@ -122,15 +142,9 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
     const UnitSizes units = UnitSizesOf(shape);
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
   }
-  int64_t saved = tokens * SavedPerToken(shape) * compute;
-  if (shape.dropout > 0) {
-    // Two masks of a byte, of the attention's and the MLP's output. CPU flash attention takes no
-    // dropout, so the probabilities and their mask are kept.
-    saved += 2 * tokens * shape.width;
-    saved += int64_t{micro_batch} * shape.heads * sequence * sequence * (2 * compute + 1);
-  }
-  memory.activations =
-      saved * shape.layers + tokens * shape.width * compute + SharedBias(shape, sequence) * element;
+  memory.activations = tokens * SavedPerToken(shape) * compute * shape.layers +
+                       tokens * shape.width * compute + SharedBias(shape, sequence) * element +
+                       DropoutMemory(shape, precision, micro_batch, sequence);
   memory.logits = LogitsMemory(shape, precision, tokens, place);
   return memory;
 }

@@ -45,6 +45,10 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
                               int32_t sequence, OptimizerKind optimizer,
                               LogitsPlace place = LogitsPlace::kCpu);
 
+// Returns the bytes that attention with dropout keeps for the backward pass of each of its scores:
+// the probability, its mask, and what is left of it in the type of products.
+int64_t DropoutBytesPerScore(Precision precision);
+
 // Returns the part of EstimateMemory() that follows from the number of parameters alone: all but
 // activations and logits.
 MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer);

@@ -109,7 +109,10 @@ TEST(EstimateMemory, DropoutKeepsAttentionProbabilities) {
   shape.dropout = 0.1;
   const int64_t with =
       EstimateMemory(shape, Precision::kFp32, 2, 256, OptimizerKind::kAdamW).activations;
-  EXPECT_EQ(with - without, 3 * (2 * 2 * 256 * 64 + int64_t{2} * 4 * 256 * 256 * 9));
+  const int64_t scores = int64_t{2} * 4 * 256 * 256, stream = int64_t{4} * 2 * 256 * 64;
+  EXPECT_EQ(with - without, 3 * (12 * scores + 256 * 256 + 2 * stream) + stream + 3 * 4 * scores);
+  EXPECT_EQ(DropoutBytesPerScore(Precision::kBf16), 10);
+  EXPECT_EQ(DropoutBytesPerScore(Precision::kFp64), 24);
 }
 
 TEST(ParseNames, AcceptTheNamesOfTheApi) {

@@ -5,9 +5,12 @@
 #include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/byte_text.h"
 
@@ -26,6 +29,48 @@ std::string ReadKernelFile(const char* path) {
 int64_t ReadNumber(const char* path) {
   int64_t value = 0;
   return absl::SimpleAtoi(ReadKernelFile(path), &value) ? value : kUnknown;
+}
+
+// Names every part, so that they add up to the whole.
+std::string PartsOf(const planner::MemoryEstimate& estimate) {
+  const struct {
+    int64_t bytes;
+    const char* what;
+  } kParts[] = {
+      {estimate.parameters + estimate.casts, "weights"},
+      {estimate.gradients, "gradients"},
+      {estimate.optimizer, "optimizer state"},
+      {estimate.activations, "activations"},
+      {estimate.logits, "logits"},
+      {estimate.checkpoint_copy, "the copy that a checkpoint is written from"},
+      {estimate.fixed, "the program"},
+  };
+  std::vector<std::string> parts;
+  for (const auto& part : kParts) {
+    if (part.bytes > 0) parts.push_back(absl::StrCat(ByteText(part.bytes), " for ", part.what));
+  }
+  if (parts.size() < 2) return absl::StrJoin(parts, "");
+  const std::string last = std::move(parts.back());
+  parts.pop_back();
+  return absl::StrCat(absl::StrJoin(parts, ", "), " and ", last);
+}
+
+std::string Proposal(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
+                     const std::vector<MemoryOption>& options) {
+  constexpr char kOtherwise[] = "use a smaller model, microBatch or sequence";
+  const MemoryOption* least = nullptr;
+  for (const MemoryOption& option : options) {
+    const int64_t need = option.estimate.Total() * ranks;
+    if (need <= available) {
+      return absl::StrCat(option.change, " would need ", ByteText(need), " in all; or ",
+                          kOtherwise);
+    }
+    if (option.estimate.Total() >= estimate.Total()) continue;
+    if (least == nullptr || option.estimate.Total() < least->estimate.Total()) least = &option;
+  }
+  if (least == nullptr) return kOtherwise;
+  return absl::StrCat(kOtherwise, "; ", least->change, " would still need ",
+                      ByteText(least->estimate.Total() * ranks), " in all");
 }
 
 }  // namespace
@@ -61,17 +106,14 @@ int64_t AvailableMemory() {
 }
 
 absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
-                         std::string_view where) {
+                         std::string_view where, const std::vector<MemoryOption>& options) {
   const int64_t need = estimate.Total() * ranks;
   if (need <= available) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "not enough memory for the model: ", need, " bytes (", ByteText(need), ") are needed by ",
       ranks, ranks == 1 ? " rank" : " ranks", " and ", available, " bytes (", ByteText(available),
-      ") are available ", std::string(where), "; of each rank's share, ",
-      ByteText(estimate.parameters + estimate.casts + estimate.gradients + estimate.optimizer),
-      " are parameters, gradients and optimizer state and ",
-      ByteText(estimate.activations + estimate.logits),
-      " are activations: use a smaller model, microBatch or sequence"));
+      ") are available ", std::string(where), "; each rank needs ", PartsOf(estimate), ": ",
+      Proposal(estimate, ranks, available, options)));
 }
 
 absl::Status CheckRound(int shards, int usual, absl::FunctionRef<absl::Status(int among)> check) {

@@ -2,7 +2,9 @@
 #define MUSTER_TRAINER_PROCESS_MEMORY_CHECK_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -16,10 +18,18 @@ namespace muster::trainer {
 // control group leaves if that is less. INT64_MAX if the machine reports neither.
 int64_t AvailableMemory();
 
-// Returns ResourceExhausted, with the bytes needed, their use, and the bytes available, if `ranks`
-// ranks that need `estimate` each do not fit into `available`; `where` is where that is.
+// A change of the job, as its owner would write it, and what a rank would need with it.
+struct MemoryOption {
+  std::string change;
+  planner::MemoryEstimate estimate;
+};
+
+// Returns ResourceExhausted, with the bytes needed, what each part of them is for, and the bytes
+// available, if `ranks` ranks that need `estimate` each do not fit into `available`; `where` is
+// where that is. It proposes the first of `options` that fits, or says what the least of them would
+// need.
 absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
-                         std::string_view where);
+                         std::string_view where, const std::vector<MemoryOption>& options = {});
 
 // Checks a round whose ranks divide a copy of the state among `shards`, while a round of all
 // workers, for which memory was checked at the start, divides it among `usual`. With fewer, `check`

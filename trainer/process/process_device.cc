@@ -46,6 +46,15 @@ absl::StatusOr<ProcessDevice> Use(DeviceRuntime& runtime, int local_rank, int ra
   return chosen;
 }
 
+planner::MemoryEstimate OnGpu(planner::MemoryEstimate estimate) {
+  estimate.checkpoint_copy = 0;
+  return estimate;
+}
+
+planner::MemoryEstimate OnHost(const planner::MemoryEstimate& estimate) {
+  return {.checkpoint_copy = estimate.checkpoint_copy, .fixed = estimate.fixed};
+}
+
 }  // namespace
 
 absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec, int local_rank,
@@ -78,17 +87,17 @@ absl::Status CheckFp8Of(const ProcessDevice& device) {
 }
 
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
-                           int ranks, int64_t available) {
+                           int ranks, int64_t available, const std::vector<MemoryOption>& options) {
   if (device.runtime == nullptr) {
-    return CheckMemory(estimate, ranks, available, "on this machine");
+    return CheckMemory(estimate, ranks, available, "on this machine", options);
   }
-  planner::MemoryEstimate there = estimate;
-  there.checkpoint_copy = 0;
-  MUSTER_RETURN_IF_ERROR(CheckMemory(there, 1, device.facts.free_bytes,
-                                     absl::StrCat("on the GPU ", device.facts.name)));
-  const planner::MemoryEstimate here = {.checkpoint_copy = estimate.checkpoint_copy,
-                                        .fixed = estimate.fixed};
-  return CheckMemory(here, ranks, available, "on this machine, for copies of checkpoints");
+  std::vector<MemoryOption> on_gpu = options, on_host = options;
+  for (MemoryOption& option : on_gpu) option.estimate = OnGpu(option.estimate);
+  for (MemoryOption& option : on_host) option.estimate = OnHost(option.estimate);
+  MUSTER_RETURN_IF_ERROR(CheckMemory(OnGpu(estimate), 1, device.facts.free_bytes,
+                                     absl::StrCat("on the GPU ", device.facts.name), on_gpu));
+  return CheckMemory(OnHost(estimate), ranks, available,
+                     "on this machine, for copies of checkpoints", on_host);
 }
 
 }  // namespace muster::trainer

@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_PROCESS_PROCESS_DEVICE_H_
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -9,6 +10,7 @@
 #include "planner/memory.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/device/device_runtime.h"
+#include "trainer/process/memory_check.h"
 
 namespace muster::trainer {
 
@@ -34,9 +36,10 @@ absl::Status CheckFp8Of(const ProcessDevice& device);
 
 // Checks that the model fits: on a GPU, one rank's state and activations there, and the copies of
 // checkpoints in the host's memory, of which `available` bytes are free. ResourceExhausted as
-// CheckMemory().
+// CheckMemory(), with one of the options.
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
-                           int ranks, int64_t available);
+                           int ranks, int64_t available,
+                           const std::vector<MemoryOption>& options = {});
 
 }  // namespace muster::trainer
 

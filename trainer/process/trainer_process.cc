@@ -98,6 +98,34 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
   return memory;
 }
 
+// Returns the ways in which the ranks can divide the state or keep it on disk, beyond those that
+// the job asks for, from the cheapest on.
+absl::StatusOr<std::vector<MemoryOption>> OptionsOf(const v1alpha1::TrainingJobSpec& spec,
+                                                    const planner::ModelShape& shape,
+                                                    const TrainingOptions& training) {
+  std::vector<MemoryOption> options;
+  const auto add = [&](const std::string& change, int zero, bool offloads) -> absl::Status {
+    v1alpha1::TrainingJobSpec changed = spec;
+    changed.mutable_trainer()->mutable_parallelism()->set_zero(zero);
+    TrainingOptions other = training;
+    other.offload.optimizer |= offloads;
+    other.offload.weights |= offloads && zero == 3;
+    MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate estimate,
+                            EstimateRank(changed, shape, other, ShardsOf(changed)));
+    options.push_back({absl::StrCat("trainer.parallelism ", change), estimate});
+    return absl::OkStatus();
+  };
+  for (int zero = spec.trainer().parallelism().zero() + 1; zero <= 3; ++zero) {
+    MUSTER_RETURN_IF_ERROR(add(absl::StrCat("{zero: ", zero, "}"), zero, /*offloads=*/false));
+  }
+  const bool may_offload = training.device.is_cpu() && !spec.checkpoint().has_memory();
+  if (!may_offload) return options;
+  MUSTER_RETURN_IF_ERROR(
+      add("{zero: 3, offload: {optimizer: Disk, weights: Disk, directory: FOLDER}}", 3,
+          /*offloads=*/true));
+  return options;
+}
+
 planner::UnitSizes UnitSizesOf(const Model& model) {
   std::set<std::string> names;
   planner::UnitSizes units{.blocks = static_cast<int64_t>(model.blocks.size())};
@@ -167,7 +195,12 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
 
 absl::Status TrainerProcess::CheckFits(int shards) const {
   MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate memory, estimate_(shards));
-  return CheckMemoryOf(device_, memory, ranks_starting_, available_);
+  std::vector<MemoryOption> options;
+  // A smaller round has no choice: the job's owner is not asked before it.
+  if (options_ != nullptr && shards == ShardsOf(spec_)) {
+    MUSTER_ASSIGN_OR_RETURN(options, options_());
+  }
+  return CheckMemoryOf(device_, memory, ranks_starting_, available_, options);
 }
 
 absl::StatusOr<Model> TrainerProcess::BuildScriptModel(const v1alpha1::TrainingJobSpec& spec,
@@ -212,6 +245,7 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
   estimate_ = [this, shape](int shards) {
     return EstimateRank(spec_, shape, config_.training, shards);
   };
+  options_ = [this, shape] { return OptionsOf(spec_, shape, config_.training); };
   MUSTER_RETURN_IF_ERROR(CheckFits(ShardsOf(spec)));
   vocabulary_ = shape.vocabulary;
   return MakeModel(shape);

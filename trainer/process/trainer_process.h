@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -27,6 +28,7 @@
 #include "trainer/engine/trainer.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/offload/directory_state_files.h"
+#include "trainer/process/memory_check.h"
 #include "trainer/process/process_device.h"
 
 namespace muster::trainer {
@@ -81,6 +83,8 @@ class TrainerProcess {
   int64_t available_ = 0;  // bytes of the host's memory that were free before anything was opened
   // Estimates a rank's memory while so many ranks divide a copy of the state.
   std::function<absl::StatusOr<planner::MemoryEstimate>(int shards)> estimate_;
+  // Estimates what the job could ask for instead; null where that is not known.
+  std::function<absl::StatusOr<std::vector<MemoryOption>>()> options_;
   RunConfig config_;
   Dataset dataset_;
   int64_t vocabulary_ = 0;  // the model's

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/arange.h"
@@ -10,7 +12,10 @@
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/softmax.h"
+#include "c10/core/Allocator.h"
+#include "c10/util/ThreadLocalDebugInfo.h"
 #include "gtest/gtest.h"
+#include "planner/memory.h"
 #include "torch/csrc/autograd/autograd.h"
 #include "trainer/model/layers/alibi.h"
 
@@ -50,6 +55,49 @@ TEST(AttendTest, BiasesAreAddedToTheScores) {
   const auto ours = torch::autograd::grad({got}, {q, k, v}, {g});
   const auto theirs = torch::autograd::grad({want}, {q, k, v}, {g});
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_LT(Distance(ours[i], theirs[i]), 1e-12) << i;
+}
+
+// Notes the bytes that this thread has of LibTorch.
+class UsedMemory final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
+    used += bytes;
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t used = 0;
+};
+
+// Regression: 9 bytes of each score were planned in FP32, and 5 in BF16.
+TEST(AttendTest, DropoutKeepsAsMuchOfEachScoreAsThePlannerCounts) {
+  const struct {
+    at::ScalarType type;
+    planner::Precision precision;
+  } kCases[] = {{at::kFloat, planner::Precision::kFp32},
+                {at::kBFloat16, planner::Precision::kBf16},
+                {at::kDouble, planner::Precision::kFp64}};
+  constexpr int64_t kLong = 256;
+  for (const auto& c : kCases) {
+    const auto leaf = [&] {
+      return at::randn({kBatch, kHeads, kLong, kWidth}, at::TensorOptions().dtype(c.type))
+          .requires_grad_(true);
+    };
+    const at::Tensor q = leaf(), k = leaf(), v = leaf();
+    MicroBatchContext context;
+    context.training = true;
+    context.samples = {0, 1};
+    const auto memory = std::make_shared<UsedMemory>();
+    at::Tensor out;
+    {
+      const c10::DebugInfoGuard watch(c10::DebugInfoKind::PROFILER_STATE, memory);
+      out = Attend({q, k, v, {}}, {.probability = 0.1}, context);
+    }
+    const int64_t scores = kBatch * kHeads * kLong * kLong;
+    const int64_t kept = scores * planner::DropoutBytesPerScore(c.precision);
+    // Beside the scores there are the mask of the future, scaled queries and the output.
+    const int64_t rest = kLong * kLong + 6 * static_cast<int64_t>(q.nbytes());
+    EXPECT_GE(memory->used, kept) << c.type;
+    EXPECT_LE(memory->used, kept + rest) << c.type;
+  }
 }
 
 TEST(AttendTest, QueriesShareHeadsOfKeysInEqualRuns) {

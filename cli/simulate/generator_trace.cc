@@ -129,13 +129,15 @@ void Generator::AddQueue(const Json& json, const std::string& path, const std::s
     quota.borrow_limit = reader.Quantity("borrowingLimit", kCpuResource, 0);
   }
   queue.quotas = {quota};
-  const std::string reclaim = reader.Text("reclaimWithinCohort", "Never");
+  const std::string reclaim =
+      reader.Word("reclaimWithinCohort", "Never", {"Any", "LowerPriority", "Never"});
   queue.reclaim = reclaim == "Any"             ? control::ReclaimFrom::kAny
                   : reclaim == "LowerPriority" ? control::ReclaimFrom::kLowerPriority
                                                : control::ReclaimFrom::kNever;
-  queue.preempt_within_queue = reader.Text("withinClusterQueue", "Never") == "Never"
-                                   ? control::PreemptWithinQueue::kNever
-                                   : control::PreemptWithinQueue::kLowerPriority;
+  const bool within =
+      reader.Word("withinClusterQueue", "Never", {"LowerPriority", "Never"}) == "LowerPriority";
+  queue.preempt_within_queue =
+      within ? control::PreemptWithinQueue::kLowerPriority : control::PreemptWithinQueue::kNever;
   cluster_.queues.push_back(queue);
   const Json& sets = reader.List("workloadsSets");
   reader.Finish();
@@ -179,7 +181,7 @@ void Generator::ReadWorkload(const Json& json, const std::string& path, SimJob& 
   request.min = request.max = static_cast<int>(pods);
   job.job.ns = "default";
   job.job.quota_per_worker = {{kCpuResource, request.per_worker.cpu_millis}};
-  const std::string constraint = reader.Text("tasConstraint", "");
+  const std::string constraint = reader.Word("tasConstraint", "", {"preferred", "required"});
   const std::string label = reader.Text("tasLevel", "");
   const int64_t slice = reader.Integer("sliceSize", 0, 0, kMostPods);
   reader.Finish();

@@ -1,5 +1,6 @@
 #include "cli/simulate/json_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -59,6 +60,15 @@ std::string JsonReader::Text(const char* name, const std::string& fallback) {
   if (value->is_string()) return value->get<std::string>();
   if (value->is_number()) return DumpJson(*value);
   Fail(name, "must be a string");
+  return fallback;
+}
+
+std::string JsonReader::Word(const char* name, const std::string& fallback,
+                             const std::vector<std::string>& known) {
+  const std::string word = Text(name, fallback);
+  if (word == fallback || std::find(known.begin(), known.end(), word) != known.end()) return word;
+  Fail(name, absl::StrCat(DumpJson(Json(word)),
+                          " is not known here; known: ", absl::StrJoin(known, ", ")));
   return fallback;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +22,9 @@ class JsonReader {
 
   bool Has(const char* name);
   std::string Text(const char* name, const std::string& fallback);
+  // One of the words, or `fallback`, which need be none of them.
+  std::string Word(const char* name, const std::string& fallback,
+                   const std::vector<std::string>& known);
   // Accepts a number, or a string that is one.
   double Number(const char* name, double fallback);
   int64_t Integer(const char* name, int64_t fallback, int64_t least, int64_t most);

@@ -14,7 +14,9 @@
 #include "base/yaml/yaml_adapter.h"
 #include "cli/simulate/json_reader.h"
 #include "operator/api/codec.h"
+#include "operator/api/defaults.h"
 #include "operator/api/training_queue.h"
+#include "operator/api/validation.h"
 #include "operator/placement/cluster/spot_labels.h"
 #include "operator/queue/queue_from_spec.h"
 
@@ -89,8 +91,13 @@ absl::Status ReadQueues(const Json& queues, SimCluster& cluster) {
     object.erase("name");
     control::TrainingQueue queue;
     cluster.queue_objects.push_back({{"metadata", {{"name", name}}}, {"spec", std::move(object)}});
-    const FieldErrors errors = control::DecodeTrainingQueue(cluster.queue_objects.back(),
-                                                            control::UnknownFields::kReport, queue);
+    FieldErrors errors = control::DecodeTrainingQueue(cluster.queue_objects.back(),
+                                                      control::UnknownFields::kReport, queue);
+    if (errors.empty()) {
+      v1alpha1::TrainingQueueSpec complete = queue.spec;
+      control::DefaultFromSchema(complete);
+      errors = control::Validate(complete, "spec", {});
+    }
     if (!errors.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": ", errors[0].path, ": ", errors[0].message));

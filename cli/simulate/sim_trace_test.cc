@@ -92,6 +92,30 @@ TEST(Trace, ErrorsOfAGeneratorNameTheField) {
             "t: cohorts[0].clasName: is not known here; kn");
 }
 
+// Regression: each meant "none", or another word.
+TEST(Trace, WordsThatAGeneratorDoesNotKnowAreRefused) {
+  const auto queue = [](const std::string& field) {
+    return TraceError("cohorts:\n- {queuesSets: [{" + field + "}]}\n");
+  };
+  EXPECT_EQ(queue("reclaimWithinCohort: any"),
+            "t: cohorts[0].queuesSets[0].reclaimWithinCohort: \"any\" is not known here; known: "
+            "Any, LowerPriority, Never");
+  EXPECT_EQ(queue("withinClusterQueue: LowerOrNewerEqualPriority"),
+            "t: cohorts[0].queuesSets[0].withinClusterQueue: \"LowerOrNewerEqualPriority\" is not "
+            "known here; known: LowerPriority, Never");
+  EXPECT_EQ(queue("workloadsSets: [{workloads: [{tasConstraint: requird}]}]"),
+            "t: cohorts[0].queuesSets[0].workloadsSets[0].workloads[0].tasConstraint: \"requird\" "
+            "is not known here; known: preferred, required");
+}
+
+TEST(Cluster, WordsThatAQueueDoesNotKnowAreRefused) {
+  EXPECT_EQ(
+      ClusterError("pools: [{nodes: 4}]\n"
+                   "queues: [{name: q, preemption: {reclaim: any}}]"),
+      "c: queues[0]: spec.preemption.reclaim: want Any, LowerPriority or Never, got the string "
+      "\"any\"");
+}
+
 TEST(Cluster, APoolsLabelsSayWhichNodesAreSpotNodes) {
   const auto cluster = ParseCluster(
       "pools:\n- {name: a, nodes: 1}\n- {name: b, nodes: 2, labels: {karpenter.sh/capacity-type: "

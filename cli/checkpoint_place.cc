@@ -1,6 +1,8 @@
 #include "cli/checkpoint_place.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/object_store/object_uri.h"
+#include "base/object_store/place.h"
 #include "cli/job_paths.h"
 
 namespace muster::cli {
@@ -9,9 +11,12 @@ CheckpointPlace PlaceOf(const control::TrainingJob& job) {
   return {job.spec.checkpoint().uri(), {store.endpoint(), store.region()}};
 }
 
-CheckpointPlace PlaceOf(const std::string& uri) {
-  if (!IsObjectUri(uri)) return {Absolute(uri)};
-  return {uri, AddressFromEnvironment()};
+absl::StatusOr<CheckpointPlace> PlaceOf(const std::string& dir) {
+  if (const auto why = WhyNoPlace(dir, PlaceKind::kPathOrObjects); why.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("--dir ", dir, ": ", *why));
+  }
+  if (IsObjectUri(dir)) return CheckpointPlace{dir, AddressFromEnvironment()};
+  return CheckpointPlace{Absolute(WithoutFileScheme(dir))};
 }
 
 absl::StatusOr<std::shared_ptr<Files>> OpenPlace(const CheckpointPlace& place) {

@@ -20,8 +20,8 @@ struct CheckpointPlace {
 // Returns the place that the job saves to.
 CheckpointPlace PlaceOf(const control::TrainingJob& job);
 // Returns the place of --dir; that of an s3:// uri is in the store of AWS_ENDPOINT_URL and
-// AWS_REGION.
-CheckpointPlace PlaceOf(const std::string& uri);
+// AWS_REGION. InvalidArgument if the text is no place.
+absl::StatusOr<CheckpointPlace> PlaceOf(const std::string& dir);
 
 // Opens what keeps it. FailedPrecondition names the variable with a key that is missing.
 absl::StatusOr<std::shared_ptr<Files>> OpenPlace(const CheckpointPlace& place);

@@ -12,6 +12,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/object_store/place.h"
 #include "base/status_macros.h"
 #include "cli/checkpoint_place.h"
 #include "cli/commands.h"
@@ -87,13 +88,17 @@ absl::Status Export(const CheckpointPlace& place, const Flags& flags) {
   if (out.empty()) {
     return absl::InvalidArgumentError("export: --out is missing: the directory to write");
   }
+  if (const auto why = WhyNoPlace(out, PlaceKind::kPath); why.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("--out ", out, ": ", *why));
+  }
   MUSTER_ASSIGN_OR_RETURN(const int64_t max_shard_bytes,
                           flags.GetInt("max-shard-bytes", kMaxShardBytes));
   if (max_shard_bytes < 1) return absl::InvalidArgumentError("--max-shard-bytes: want 1 or more");
   MUSTER_ASSIGN_OR_RETURN(const std::string checkpoint, ChooseCheckpoint(place, flags));
-  const Json request = {{"checkpoint", checkpoint},         {"endpoint", place.store.endpoint},
-                        {"region", place.store.region},     {"out", Absolute(out)},
-                        {"maxShardBytes", max_shard_bytes}, {"json", flags.Has("json")}};
+  const Json request = {
+      {"checkpoint", checkpoint},         {"endpoint", place.store.endpoint},
+      {"region", place.store.region},     {"out", Absolute(WithoutFileScheme(out))},
+      {"maxShardBytes", max_shard_bytes}, {"json", flags.Has("json")}};
   if (ParseJson(DumpJson(request)).value_or(Json()) != request) {
     return absl::InvalidArgumentError("the path of the checkpoint or of --out is not valid UTF-8");
   }

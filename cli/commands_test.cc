@@ -161,6 +161,23 @@ TEST(CommandsTest, AnExportNamesWhatItLacks) {
   EXPECT_FALSE(Exists(FileSystem(), out));
 }
 
+// Regression: the directory was `./gs:/bucket/run`.
+TEST(CommandsTest, AFlagWithAUriOfAnotherSchemeIsNoFolder) {
+  const std::string root = Root("scheme");
+  const CommandResult listed = Call(Named("checkpoints").main, {"--dir", "gs://bucket/run"});
+  EXPECT_EQ(listed.code, kExitBadInput);
+  EXPECT_EQ(listed.err,
+            "muster: --dir gs://bucket/run: the scheme gs:// is not known here; want a path, "
+            "file:///PATH or s3://BUCKET/PREFIX\n");
+  const CommandResult exported =
+      Call(Named("checkpoints").main,
+           {"export", "--dir", root, "--generator", "/bin/true", "--out", "gs://bucket/model"});
+  EXPECT_EQ(exported.code, kExitBadInput);
+  EXPECT_EQ(exported.err,
+            "muster: --out gs://bucket/model: the scheme gs:// is not known here; want a path or "
+            "file:///PATH\n");
+}
+
 // Regression: bare `muster stop` stopped the only job there was, which nobody had named.
 TEST(CommandsTest, CommandsThatEndAJobNeedItsName) {
   const std::string root = Root("bare");

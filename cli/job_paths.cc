@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/hash.h"
+#include "base/object_store/object_uri.h"
 #include "base/private_files.h"
 #include "base/status_macros.h"
 
@@ -58,7 +59,7 @@ absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::stri
 }
 
 std::string Absolute(absl::string_view path) {
-  if (path.empty() || path.find("://") != absl::string_view::npos) return std::string(path);
+  if (path.empty() || IsObjectUri(std::string(path))) return std::string(path);
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(std::string(path), error);
   return error ? std::string(path) : absolute.lexically_normal().string();

@@ -43,7 +43,7 @@ absl::Status MakeJobFolder(const JobPaths& paths);
 // Returns the names of the jobs that have a folder under `root`, sorted.
 absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::string& root);
 
-// Makes `path` absolute, relative to the working directory; URIs with a scheme stay unchanged.
+// Makes `path` absolute, relative to the working directory; an s3:// uri stays unchanged.
 std::string Absolute(absl::string_view path);
 
 // Finds the program `name` beside this one: in its folder, or in ../<package>/ as in Bazel's

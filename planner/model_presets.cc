@@ -189,6 +189,7 @@ absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
   if (spec.has_key_value_heads()) shape.key_value_heads = spec.key_value_heads();
   if (spec.has_feed_forward_width()) shape.feed_forward_width = spec.feed_forward_width();
   if (spec.has_tied_head()) shape.tied_head = spec.tied_head();
+  if (spec.has_norm_epsilon()) shape.norm_epsilon = spec.norm_epsilon();
   ReadRope(spec.rope(), shape);
   shape.dropout = spec.dropout();
   if (absl::Status status = CheckShape(shape); !status.ok()) return status;

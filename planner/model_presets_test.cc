@@ -72,6 +72,16 @@ TEST(ResolveModel, SpecOverridesThePreset) {
                                                      .dropout = 0.1}));
 }
 
+TEST(ResolveModel, NormEpsilonOverridesThePreset) {
+  v1alpha1::ModelSpec spec = Preset("llama-nano");
+  EXPECT_EQ(ResolveModel(spec, 256)->norm_epsilon, 1e-5);
+  spec.set_norm_epsilon(1e-6);
+  EXPECT_EQ(ResolveModel(spec, 256)->norm_epsilon, 1e-6);
+  spec.set_norm_epsilon(0);
+  EXPECT_EQ(ResolveModel(spec, 256).status(),
+            absl::InvalidArgumentError("normEpsilon 0 is not in (0, 1]"));
+}
+
 TEST(ResolveModel, OptionsOfLlamaOverrideThePreset) {
   v1alpha1::ModelSpec spec = Preset("llama-3.2-1b");
   spec.set_key_value_heads(4);

@@ -104,6 +104,10 @@ absl::Status CheckShape(const ModelShape& shape) {
   if (!(shape.dropout >= 0 && shape.dropout < 1)) {
     return absl::InvalidArgumentError(absl::StrCat("dropout ", shape.dropout, " is not in [0, 1)"));
   }
+  if (!(shape.norm_epsilon > 0 && shape.norm_epsilon <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("normEpsilon ", shape.norm_epsilon, " is not in (0, 1]"));
+  }
   return shape.family == ModelFamily::kLlama ? CheckLlama(shape) : absl::OkStatus();
 }
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/object_store/object_uri.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {
@@ -28,7 +28,7 @@ absl::Status AddCheckpointDirectory(const v1alpha1::TrainingJobSpec& spec, Files
                                     Environment& env) {
   if (!spec.has_checkpoint()) return absl::OkStatus();
   const std::string& uri = spec.checkpoint().uri();
-  if (!absl::StrContains(uri, "://")) {
+  if (!IsObjectUri(uri)) {
     if (const absl::Status made = files.MakeDirectories(uri); !made.ok()) {
       return absl::Status(made.code(),
                           absl::StrCat("checkpoint.uri cannot be made: ", made.message()));

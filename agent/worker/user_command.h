@@ -17,8 +17,8 @@ namespace muster::agent {
 absl::StatusOr<std::vector<std::string>> ReadUserCommand(const std::string& pod_template_json);
 
 // A command saves its own checkpoints; muster only provides the place: makes the directory of
-// spec.checkpoint and passes it in MUSTER_CHECKPOINT_DIR. A URI with a scheme (s3://bucket) is
-// passed unchanged and left to the command. Sets nothing without spec.checkpoint.
+// spec.checkpoint and passes it in MUSTER_CHECKPOINT_DIR. An s3:// uri is passed unchanged and left
+// to the command. Sets nothing without spec.checkpoint.
 absl::Status AddCheckpointDirectory(const v1alpha1::TrainingJobSpec& spec, Files& files,
                                     Environment& env);
 

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "operator/api/bad_manifest_fixture.h"
@@ -61,12 +62,16 @@ const ManifestCase kNamesAndTypes[] = {
     {"IntegerBeyond32Bits", "count: 2", "count: 4294967298",
      "job.yaml:5: spec.workers.count: want an integer of 32 bits, got 4294967298\n"},
     {"IntegerBeyond64Bits", "steps: 100", "steps: 99999999999999999999",
-     "job.yaml:9: spec.trainer.train.steps: want an integer, got the string "
-     "\"99999999999999999999\"\n"},
+     "job.yaml:9: spec.trainer.train.steps: kubectl reads 99999999999999999999 as 1e+20, YAML 1.2 "
+     "as "
+     "text; write 1e+20 or \"99999999999999999999\"\n"},
     {"OctalForInteger", "steps: 100", "steps: 0100",
-     "job.yaml:9: spec.trainer.train.steps: want an integer, got the string \"0100\"\n"},
+     "job.yaml:9: spec.trainer.train.steps: kubectl reads 0100 as 64, YAML 1.2 as text; write 64 "
+     "or "
+     "\"0100\"\n"},
     {"StringForBool", "  checkpoint:", "  suspend: yes\n  checkpoint:",
-     "job.yaml:11: spec.suspend: want true or false, got the string \"yes\"\n"},
+     "job.yaml:11: spec.suspend: kubectl reads yes as true, YAML 1.2 as text; write true or "
+     "\"yes\"\n"},
     {"StringForNumber", "{name: adamw}", "{learningRate: 3e-4x}",
      "job.yaml:10: spec.trainer.optimizer.learningRate: want a number, got the string \"3e-4x\"\n"},
     {"NotANumber", "{name: adamw}", "{learningRate: .nan}",
@@ -198,6 +203,104 @@ const ManifestCase kSeveral[] = {
      "job.yaml:9: spec.trainer.train.globalBatch: want an integer, got the string \"many\"\n"},
 };
 
+// Regression: each was taken for zero, so that any node had room.
+TEST(BadQuantity, IsRefusedWithItsLine) {
+  const std::string kWant = "; want a number, with a suffix as in 500m, 16G or 16Gi";
+  const struct {
+    const char* amounts;
+    std::string error;
+  } kCases[] = {
+      {"requests: {memory: 500GB}", "requests.memory: \"500GB\" is no amount; want 500G or 500Gi"},
+      {"limits: {memory: 300GiB}", "limits.memory: \"300GiB\" is no amount; want 300Gi"},
+      {"requests: {memory: 1.5 gb}",
+       "requests.memory: \"1.5 gb\" is no amount; want 1.5G or 1.5Gi"},
+      {"requests: {memory: 4gi}", "requests.memory: \"4gi\" is no amount; want 4Gi"},
+      {"requests: {cpu: ''}", "requests.cpu: \"\" is no amount" + kWant},
+      {"requests: {memory: 1e3Mi}", "requests.memory: \"1e3Mi\" is no amount" + kWant},
+      {"limits: {cpu: true}", "limits.cpu: \"true\" is no amount" + kWant},
+      {"requests: {memory: -1Gi}", "requests.memory: \"-1Gi\" is negative; want 0 or more"},
+      {"limits: {example.com/gpu: 0.5}",
+       "limits[\"example.com/gpu\"]: \"0.5\" is no whole number, and pods get whole ones"},
+      {"limits: {memory: 99E}", "limits.memory: \"99E\" is more than any machine has"},
+  };
+  for (const auto& c : kCases) {
+    const std::string container = absl::StrCat(
+        "  template: {spec: {containers: [{name: worker, resources: {", c.amounts, "}}]}}\n");
+    EXPECT_EQ(
+        ManifestErrors(
+            absl::StrReplaceAll(kGoodManifest, {{"  checkpoint:", container + "  checkpoint:"}})),
+        absl::StrCat("job.yaml:11: spec.template.spec.containers[0].resources.", c.error, "\n"));
+  }
+}
+
+TEST(GoodManifest, AmountsThatAnApiServerTakesAreNoErrors) {
+  for (const char* amount :
+       {"0.5", "500m", "1e3", "2E", "16Gi", "1.5Gi", "'8'", "8", "0", "null"}) {
+    EXPECT_EQ(ManifestErrors(absl::StrReplaceAll(
+                  kGoodManifest,
+                  {{"  checkpoint:",
+                    absl::StrCat("  template: {spec: {containers: [{name: worker, resources: "
+                                 "{requests: {cpu: ",
+                                 amount, "}}}]}}\n  checkpoint:")}})),
+              "")
+        << amount;
+  }
+}
+
+// Regression: kubectl made other pods of these than `kubectl muster run`, which sent text.
+const ManifestCase kTwoDialects[] = {
+    {"SwitchInTemplate", "  checkpoint:", "  template: {spec: {hostNetwork: no}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec.hostNetwork: kubectl reads no as false, YAML 1.2 as text; "
+     "write false or \"no\"\n"},
+    {"OctalInList", "  checkpoint:",
+     "  template: {spec: {volumes: [{name: t, secret: {secretName: t, defaultMode: 0400}}]}}\n"
+     "  checkpoint:",
+     "job.yaml:11: spec.template.spec.volumes[0].secret.defaultMode: kubectl reads 0400 as 256, "
+     "YAML 1.2 as text; write 256 or \"0400\"\n"},
+    {"WordOfACommand", "  checkpoint:",
+     "  template: {spec: {initContainers: [{name: a, command: [echo, 1_000]}]}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec.initContainers[0].command[1]: kubectl reads 1_000 as 1000, "
+     "YAML 1.2 as text; write 1000 or \"1_000\"\n"},
+    {"KeyOfALabel", "{name: job}", "{name: job, labels: {on: \"1\"}}",
+     "job.yaml:3: metadata.labels.on: kubectl reads the key on as true; write \"on\"\n"},
+};
+
+// Each was a folder of that name.
+const ManifestCase kOtherSchemes[] = {
+    {"CheckpointOfGoogle", "{uri: out}", "{uri: \"gs://bucket/run\"}",
+     "job.yaml:11: spec.checkpoint.uri: the scheme gs:// is not known here; want a path, "
+     "file:///PATH or s3://BUCKET/PREFIX\n"},
+    {"CheckpointInCapitals", "{uri: out}", "{uri: \"S3://bucket/run\"}",
+     "job.yaml:11: spec.checkpoint.uri: s3:// is written in small letters\n"},
+    {"CheckpointAtHome", "{uri: out}", "{uri: ~/run}",
+     "job.yaml:11: spec.checkpoint.uri: ~ is not expanded here; want the whole path, or ./~ for a "
+     "folder of that name\n"},
+    {"CheckpointInVariable", "{uri: out}", "{uri: $HOME/run}",
+     "job.yaml:11: spec.checkpoint.uri: variables are not expanded here; want the value in place "
+     "of $\n"},
+    {"DataOfAHub", "uri: corpus.txt", "uri: \"hf://org/data\"",
+     "job.yaml:8: spec.trainer.data.uri: the scheme hf:// is not known here; want a path or "
+     "file:///PATH\n"},
+    {"DataInObjects", "uri: corpus.txt", "uri: \"s3://bucket/data\"",
+     "job.yaml:8: spec.trainer.data.uri: objects of a store are read as checkpoints alone; want a "
+     "path or file:///PATH, for example on a volume of the template\n"},
+    {"TokenizerAtHome", "uri: corpus.txt", "uri: corpus.txt, tokenizer: {kind: Bpe, uri: ~/t.json}",
+     "job.yaml:8: spec.trainer.data.tokenizer.uri: ~ is not expanded here; want the whole path, or "
+     "./~ for a folder of that name\n"},
+    {"ModelOfHadoop", "preset: gpt2-nano", "preset: gpt2-nano, uri: \"hdfs://host/model\"",
+     "job.yaml:7: spec.trainer.model.uri: the scheme hdfs:// is not known here; want a path or "
+     "file:///PATH\n"},
+    {"ScriptOfTheWeb", "{preset: gpt2-nano}", "{torchScript: \"https://host/m.pt\"}",
+     "job.yaml:7: spec.trainer.model.torchScript: the scheme https:// is not known here; want a "
+     "path or file:///PATH\n"},
+    {"OffloadInVariable", "    optimizer:",
+     "    parallelism: {offload: {optimizer: Disk, directory: $TMPDIR}}\n    optimizer:",
+     "job.yaml:10: spec.trainer.parallelism.offload.directory: variables are not expanded here; "
+     "want the value in place of $\n"},
+};
+
+INSTANTIATE_TEST_SUITE_P(TwoDialects, BadManifest, testing::ValuesIn(kTwoDialects), CaseName);
+INSTANTIATE_TEST_SUITE_P(OtherSchemes, BadManifest, testing::ValuesIn(kOtherSchemes), CaseName);
 INSTANTIATE_TEST_SUITE_P(NamesAndTypes, BadManifest, testing::ValuesIn(kNamesAndTypes), CaseName);
 INSTANTIATE_TEST_SUITE_P(Ranges, BadManifest, testing::ValuesIn(kRanges), CaseName);
 INSTANTIATE_TEST_SUITE_P(NoManifest, BadManifest, testing::ValuesIn(kNoManifest), CaseName);

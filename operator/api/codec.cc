@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/object_store/place.h"
 #include "google/protobuf/descriptor.h"
 #include "operator/api/schema.h"
 
@@ -123,7 +124,7 @@ class Decoder {
     switch (field.cpp_type()) {
       case FieldDescriptor::CPPTYPE_STRING:
         if (!json.is_string()) return Add(path, "a string", json);
-        return SetString(field, json.get<std::string>(), message);
+        return SetString(field, TextOf(field, json), message);
       case FieldDescriptor::CPPTYPE_BOOL:
         if (!json.is_boolean()) return Add(path, "true or false", json);
         return message.GetReflection()->SetBool(&message, &field, json.get<bool>());
@@ -133,6 +134,11 @@ class Decoder {
       default:
         return DecodeInteger(json, path, field, message);
     }
+  }
+
+  static std::string TextOf(const FieldDescriptor& field, const Json& json) {
+    std::string text = json.get<std::string>();
+    return PlaceOf(SchemaOf(field)).has_value() ? WithoutFileScheme(text) : std::move(text);
   }
 
   static void SetString(const FieldDescriptor& field, std::string value, Message& message) {

@@ -69,6 +69,7 @@ ManifestResult ParseManifest(absl::string_view yaml) {
   ManifestResult result;
   YamlLimits limits;
   limits.bytes = kMaxManifestBytes;
+  limits.as_kubectl = true;
   const YamlDocument document = ParseYaml(yaml, limits);
   for (const YamlError& error : document.errors) {
     result.errors.push_back({error.line, error.path, error.message});

@@ -45,6 +45,25 @@ status: {round: 9}
   EXPECT_FALSE(ToJson(result.job).contains("status"));
 }
 
+// Regression: the folder was `./file:`.
+TEST(ParseManifest, AFileUriMeansThePath) {
+  const ManifestResult result = ParseManifest(R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: job}
+spec:
+  trainer:
+    model: {preset: gpt2-mini, uri: "file:///models/a"}
+    data: {uri: "file:///data/text.txt"}
+    train: {steps: 1}
+  checkpoint: {uri: "file:///checkpoints/job"}
+)");
+  ASSERT_TRUE(result.ok()) << FormatErrors("x", result.errors);
+  EXPECT_EQ(result.job.spec.trainer().model().uri(), "/models/a");
+  EXPECT_EQ(result.job.spec.trainer().data().uri(), "/data/text.txt");
+  EXPECT_EQ(result.job.spec.checkpoint().uri(), "/checkpoints/job");
+}
+
 TEST(ParseManifest, KeepsTheTemplateWhole) {
   const ManifestResult result = ParseManifest(R"(
 apiVersion: muster.dev/v1alpha1

@@ -47,7 +47,8 @@ std::optional<std::string> ScriptHasShape(const ModelSpec& model) {
                 !(model.has_preset() || model.has_family() || model.has_layers() ||
                   model.has_heads() || model.has_key_value_heads() || model.has_width() ||
                   model.has_feed_forward_width() || model.has_positions() || model.has_rope() ||
-                  model.has_tied_head() || model.dropout() > 0 || model.has_uri()));
+                  model.has_tied_head() || model.has_norm_epsilon() || model.dropout() > 0 ||
+                  model.has_uri()));
 }
 
 std::optional<std::string> PresetHasFamily(const ModelSpec& model) {

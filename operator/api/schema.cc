@@ -55,6 +55,11 @@ std::vector<std::string> ValuesOf(const v1alpha1::FieldSchema& field) {
   return values;
 }
 
+std::optional<PlaceKind> PlaceOf(const v1alpha1::FieldSchema& field) {
+  if (field.place() == v1alpha1::NO_PLACE) return std::nullopt;
+  return field.place() == v1alpha1::PATH ? PlaceKind::kPath : PlaceKind::kPathOrObjects;
+}
+
 bool IsRaw(const google::protobuf::Descriptor& message) {
   return !SchemaOf(message).raw_schema().empty();
 }

@@ -1,11 +1,13 @@
 #ifndef MUSTER_OPERATOR_API_SCHEMA_H_
 #define MUSTER_OPERATOR_API_SCHEMA_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "base/json.h"
+#include "base/object_store/place.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
 
@@ -19,6 +21,9 @@ const v1alpha1::MessageSchema& SchemaOf(const google::protobuf::Descriptor& mess
 // Returns the only values that the field's text may have: those of its list or of its table. Empty
 // if any text is allowed.
 std::vector<std::string> ValuesOf(const v1alpha1::FieldSchema& field);
+
+// Returns the kind of place that the field's text must be; nullopt if it is none.
+std::optional<PlaceKind> PlaceOf(const v1alpha1::FieldSchema& field);
 
 // Returns true for a message whose one string field, RawField(), holds a whole JSON object.
 bool IsRaw(const google::protobuf::Descriptor& message);

@@ -6,12 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "base/quantity.h"
 #include "operator/api/pod_template.h"
 
 namespace muster::control {
@@ -38,21 +39,18 @@ bool BeginsAs(const absl::string_view (&begins)[kSize], absl::string_view resour
                      [&](absl::string_view begin) { return absl::StartsWith(resource, begin); });
 }
 
-bool IsNone(const Json& quantity) { return quantity == 0 || quantity == "0"; }
-
 // Returns a number of devices; nullopt for what the API server refuses.
 std::optional<int64_t> NumberOf(const Json& quantity) {
-  if (quantity.is_number_integer()) return quantity.get<int64_t>();
-  int64_t number = 0;
-  if (!quantity.is_string() || !absl::SimpleAtoi(quantity.get<std::string>(), &number)) return {};
-  return number;
+  const absl::StatusOr<Quantity> parsed =
+      Quantity::Parse(quantity.is_string() ? quantity.get<std::string>() : DumpJson(quantity));
+  return parsed.ok() ? std::optional<int64_t>(parsed->Value()) : std::nullopt;
 }
 
 // Returns an error for each GPU in a list of amounts that the trainer cannot use.
 FieldErrors Unusable(const Json& amounts, const std::string& at, bool has_gpus) {
   FieldErrors errors;
   for (const auto& [resource, quantity] : amounts.items()) {
-    if (IsNone(quantity)) continue;
+    if (NumberOf(quantity) == 0) continue;
     if (BeginsAs(kOthers, resource)) errors.push_back({FieldPath(at, resource), kNoCuda});
     if (BeginsAs(kNvidia, resource) && !has_gpus) {
       errors.push_back({FieldPath(at, resource), kUnused});

@@ -14,12 +14,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/json.h"
+#include "base/object_store/place.h"
 #include "google/protobuf/descriptor.h"
 #include "operator/api/codec.h"
 #include "operator/api/raw_schema.h"
 #include "operator/api/rules.h"
 #include "operator/api/schema.h"
 #include "operator/api/template_gpus.h"
+#include "operator/api/template_quantities.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
 #include "re2/re2.h"
 
@@ -175,6 +177,9 @@ class FieldValidator {
       return Add(path,
                  absl::StrCat("want text like ", schema.pattern(), ", got ", Describe(value)));
     }
+    if (const auto place = PlaceOf(schema); place.has_value()) {
+      if (auto why = WhyNoPlace(value, *place)) return Add(path, *std::move(why));
+    }
     const bool off = value == "0s" && IsOffByDefault(schema);
     if (schema.duration() && !off && !IsPositiveDuration(value)) {
       return Add(path,
@@ -299,7 +304,8 @@ void CheckUpdate(const Message& before, const Message& after, const std::string&
   }
 }
 
-FieldErrors WithTemplateGpus(FieldErrors errors, const v1alpha1::TrainingJobSpec& spec) {
+FieldErrors WithTemplate(FieldErrors errors, const v1alpha1::TrainingJobSpec& spec) {
+  for (FieldError& error : CheckTemplateQuantities(spec)) errors.push_back(std::move(error));
   for (FieldError& error : CheckTemplateGpus(spec)) errors.push_back(std::move(error));
   return errors;
 }
@@ -320,11 +326,11 @@ FieldErrors Validate(const Message& message, absl::string_view path, const Field
 }
 
 FieldErrors Validate(const v1alpha1::TrainingJob& job, const FieldErrors& unread) {
-  return WithTemplateGpus(Validate(job, "", unread), job.spec());
+  return WithTemplate(Validate(job, "", unread), job.spec());
 }
 
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec) {
-  return WithTemplateGpus(Validate(spec, "spec", {}), spec);
+  return WithTemplate(Validate(spec, "spec", {}), spec);
 }
 
 FieldErrors ValidateUpdate(const v1alpha1::TrainingJobSpec& before,

@@ -37,6 +37,7 @@ constexpr Field kFields[] = {
     {"trainer.model.rope.scaling.highFrequencyFactor", true},
     {"trainer.model.rope.scaling.originalPositions", true},
     {"trainer.model.tiedHead", true},
+    {"trainer.model.normEpsilon", true},
     {"trainer.model.vocabulary", true},
     {"trainer.model.dropout", true},
     {"trainer.model.uri", true},

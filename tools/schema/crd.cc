@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/object_store/place.h"
 #include "operator/api/schema.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
 #include "tools/schema/comments.h"
@@ -62,6 +63,9 @@ void AddStringBounds(const FieldSchema& options, Json& schema) {
   if (options.has_max_length()) schema["maxLength"] = options.max_length();
   for (const std::string& value : control::ValuesOf(options)) schema["enum"].push_back(value);
   if (!options.pattern().empty()) schema["pattern"] = options.pattern();
+  if (const auto place = control::PlaceOf(options); place.has_value()) {
+    AddRule(schema, PlaceRule(*place), PlaceMessage(*place), "");
+  }
   if (options.duration()) {
     schema["pattern"] = control::kDurationPattern;
     schema["maxLength"] = kMaxDurationLength;

@@ -29,6 +29,7 @@
 #include "cli/run_session.h"
 #include "cli/run_watch.h"
 #include "cli/script_hashes.h"
+#include "cli/template_notes.h"
 #include "cli/worker_program.h"
 #include "operator/api/manifest.h"
 #include "operator/notify/receivers.h"
@@ -138,6 +139,9 @@ struct Run {
 // Runs the job to its end. `fresh`: what an earlier job of the name has left; null unless the job
 // begins anew.
 int RunInSession(const Run& run, SessionOptions options, FreshStart* fresh) {
+  for (const std::string& note : PartsWithoutEffectHere(run.job.spec)) {
+    std::fprintf(stderr, "muster: %s\n", note.c_str());
+  }
   RankOutput output(FileSystem(), run.paths.pods());
   const auto session = OpenSession(run.paths, std::move(options));
   if (!session.ok()) return FailToOpen(session.status());

@@ -47,7 +47,22 @@ absl::StatusOr<std::string> ValueOf(const Json& pod, const Json& entry) {
   return absl::InvalidArgumentError("only value and fieldRef exist without a cluster");
 }
 
+bool IsOptional(const Json& source) {
+  for (const char* kind : {"secretRef", "configMapRef"}) {
+    const Json* optional = kube::Find(source, {kind, "optional"});
+    if (optional != nullptr && *optional == true) return true;
+  }
+  return false;
+}
+
 absl::Status AddEnvironment(const Json& pod, const Json& container, Environment* env) {
+  const Json& sources = ArrayField(container, "envFrom");
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (IsOptional(sources[i])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("containers[worker].envFrom[", i,
+                     "]: only env with value and fieldRef exists without a cluster"));
+  }
   const Json* entries = kube::Find(container, {"env"});
   if (entries == nullptr || !entries->is_array()) return absl::OkStatus();
   for (const Json& entry : *entries) {

@@ -58,6 +58,13 @@ TEST(PodCommandTest, SaysWhatCannotRunHere) {
   EXPECT_EQ(message(R"({"name":"worker","command":["x"],"env":[{"name":"S","valueFrom":)"
                     R"({"secretKeyRef":{"name":"s","key":"k"}}}]})"),
             "containers[worker].env[S]: only value and fieldRef exist without a cluster");
+  // Regression: the variables were empty, and the command ran.
+  EXPECT_EQ(message(R"({"name":"worker","command":["x"],"envFrom":[{"secretRef":{"name":"s"}}]})"),
+            "containers[worker].envFrom[0]: only env with value and fieldRef exists without a "
+            "cluster");
+  EXPECT_EQ(message(R"({"name":"worker","command":["x"],"envFrom":[)"
+                    R"({"configMapRef":{"name":"s","optional":true}}]})"),
+            "");
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include "cli/apply.h"
 #include "cli/job_words.h"
 #include "cli/local_jobs.h"
-#include "cli/show/text_table.h"
 #include "cli/socket_folder.h"
 
 namespace muster::cli {
@@ -177,8 +176,8 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   const auto snapshot = app_->progress().Snapshot(uid_);
   view.state = job.status.state().empty() ? "Pending" : job.status.state();
   const NotTraining words = WhyNotTraining(job);
-  view.reason = Printable(words.reason);
-  view.why = Printable(words.sentence);
+  view.reason = words.reason;
+  view.why = words.sentence;
   view.step = history_->last_step();
   view.steps = job.spec.trainer().train().steps();
   // A command states its number of steps with its reports.

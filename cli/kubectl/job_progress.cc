@@ -4,6 +4,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "cli/job_words.h"
+#include "cli/show/text_table.h"
 #include "operator/core/conditions.h"
 
 namespace muster::cli::kubectl {
@@ -14,7 +15,7 @@ using control::TrainingJob;
 
 std::string MessageOf(const TrainingJob& job, ConditionType type) {
   const auto* condition = control::FindCondition(job.status, type);
-  return condition == nullptr ? "" : condition->message();
+  return condition == nullptr ? "" : Printable(condition->message());
 }
 
 }  // namespace

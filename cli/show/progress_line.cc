@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/show/text_table.h"
 
 namespace muster::cli {
 namespace {
@@ -65,6 +67,7 @@ std::string TerminalLine(const ProgressView& view, int columns) {
     absl::StrAppend(&line, "  ", Short(view.tokens_per_second), " tok/s");
   }
   if (const auto left = SecondsLeft(view)) absl::StrAppend(&line, "  ETA ", ShortDuration(*left));
+  line = Printable(std::move(line));
   if (columns > 0 && line.size() > static_cast<size_t>(columns)) line.resize(columns);
   return line;
 }
@@ -83,7 +86,7 @@ std::string PlainLine(const ProgressView& view) {
   }
   if (const auto left = SecondsLeft(view)) absl::StrAppend(&line, " eta=", ShortDuration(*left));
   absl::StrAppend(&line, " workers=", view.ready, "/", view.desired, " round=", view.round);
-  return line;
+  return Printable(std::move(line));
 }
 
 }  // namespace muster::cli

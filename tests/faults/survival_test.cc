@@ -11,8 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "cli/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
@@ -67,8 +69,18 @@ TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
   ASSERT_TRUE(saved.ok()) << saved.status();
   ASSERT_FALSE(saved->empty());
   EXPECT_LT((*saved)[0].first, "step-000000300") << "it finished before it was orphaned";
+  // The agents' records of what they did alone are in the list at once, and in the curve for good.
+  const int64_t alone = StepOfCheckpointName(ParentPath((*saved)[0].first));
+  EXPECT_GT(alone, run->last_step());
+  const auto listed = run->RunTool({"get"});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_THAT(listed->out, HasSubstr(absl::StrCat(alone, "/")));
   ASSERT_TRUE(run->Start().ok());
   ExpectUndisturbedWeights(*run, job);
+  const auto history =
+      cli::History::Load(FileSystem(), run->folder() + "/state/faults/steps.jsonl");
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_EQ((*history)->steps().count(alone), 1u) << alone;
 }
 
 TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {

@@ -296,7 +296,7 @@ absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
     MUSTER_RETURN_IF_ERROR(checkpoints_.SaveAtEnd(Writer(), parts_.inbox.interrupt()));
   }
   MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
-  if (ordered && !done) MUSTER_RETURN_IF_ERROR(AwaitRoom());
+  if (ordered) MUSTER_RETURN_IF_ERROR(AwaitRoom());
   Finish(true, message);
   return absl::OkStatus();
 }

@@ -167,10 +167,8 @@ std::string DropMovedJob(Files& files, const JobPaths& paths, const std::string&
     const auto aside = SetCheckpointsAside(files, from);
     status = aside.ok() ? MoveCheckpoints(files, from, paths.checkpoints()) : aside.status();
     const std::string where = aside.ok() ? aside->where : from;
-    if (!status.ok())
-      kept = where;
-    else if (!where.empty())
-      kept = JoinPath(paths.checkpoints(), BaseName(where));
+    const bool moved = status.ok() && !where.empty();
+    kept = moved ? JoinPath(paths.checkpoints(), BaseName(where)) : where;
   }
   if (status.ok()) status = RemoveAll(files, place);
   if (!status.ok()) {

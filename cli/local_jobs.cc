@@ -135,9 +135,8 @@ namespace {
 
 // A directory of a job may be missing until it first saves. One that is named must be there.
 absl::StatusOr<CheckpointPlace> GivenDirectory(const std::string& directory) {
-  if (directory.empty())
-    return absl::InvalidArgumentError("--dir: the name of a directory is empty");
-  CheckpointPlace place = PlaceOf(directory);
+  if (directory.empty()) return absl::InvalidArgumentError("--dir: there is no name");
+  MUSTER_ASSIGN_OR_RETURN(CheckpointPlace place, PlaceOf(directory));
   if (IsObjectUri(place.uri)) return place;
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Files> files, OpenPlace(place));
   const auto found = files->Stat(place.uri);

@@ -107,6 +107,17 @@ TEST(CommandsTest, LogsOfARankOrWorkerThatIsNotThereAreRefused) {
   EXPECT_EQ(one.out, "==> small-1-1/rank-1.log\nof rank 1\n");
 }
 
+// Regression: all words but the first were passed over.
+TEST(CommandsTest, AWordTooManyIsRefused) {
+  for (const char* name :
+       {"get", "describe", "events", "logs", "resume", "explain", "queue", "replay"}) {
+    const CommandResult ended = Call(Named(name).main, {"small", "other", "--state-dir", "/none"});
+    EXPECT_EQ(ended.code, kExitBadInput) << name;
+    EXPECT_THAT(ended.out, IsEmpty()) << name;
+    EXPECT_EQ(ended.err, "muster: 'other' is one word too many after 'small'\n") << name;
+  }
+}
+
 // Regression: a directory that is not there was listed as one without checkpoints.
 TEST(CommandsTest, ADirectoryOfCheckpointsThatIsNotThereIsRefused) {
   const std::string root = Root("nosuch");

@@ -101,4 +101,12 @@ absl::StatusOr<double> Flags::GetDouble(absl::string_view name, double fallback)
   return value;
 }
 
+absl::StatusOr<std::string> Flags::OnePositional() const {
+  if (positional_.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", positional_[1], "' is one word too many after '", positional_[0], "'"));
+  }
+  return positional_.empty() ? std::string() : positional_[0];
+}
+
 }  // namespace muster::cli

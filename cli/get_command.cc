@@ -113,7 +113,8 @@ void PrintDescription(Loaded loaded) {
 // Returns the one job that the arguments name, or the only one that there is.
 absl::StatusOr<JobPaths> WantedJob(const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
-  return FindJob(FileSystem(), root, flags.positional().empty() ? "" : flags.positional()[0]);
+  MUSTER_ASSIGN_OR_RETURN(const std::string name, flags.OnePositional());
+  return FindJob(FileSystem(), root, name);
 }
 
 }  // namespace
@@ -128,9 +129,11 @@ int GetMain(const std::vector<std::string>& arguments) {
   if (!flags.ok()) return Fail(flags.status());
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
+  const auto name = flags->OnePositional();
+  if (!name.ok()) return Fail(name.status());
   std::vector<JobPaths> all;
-  if (!flags->positional().empty()) {
-    const auto paths = FindJob(FileSystem(), *root, flags->positional()[0]);
+  if (!name->empty()) {
+    const auto paths = FindJob(FileSystem(), *root, *name);
     if (!paths.ok()) return Fail(paths.status());
     if (const auto job = ReadJob(*paths); !job.ok()) return Fail(job.status());
     all.push_back(*paths);

@@ -146,8 +146,9 @@ int LogsMain(const std::vector<std::string>& arguments) {
   if (!flags.ok()) return Fail(flags.status());
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
-  const auto paths =
-      FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
+  const auto name = flags->OnePositional();
+  if (!name.ok()) return Fail(name.status());
+  const auto paths = FindJob(FileSystem(), *root, *name);
   if (!paths.ok()) return Fail(paths.status());
   // Logs are worth printing whatever other error the job has.
   if (const auto job = ReadJob(*paths); absl::IsNotFound(job.status())) return Fail(job.status());

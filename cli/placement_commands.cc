@@ -169,10 +169,6 @@ int DrawTree(const Flags& flags, const absl::StatusOr<Json>& page) {
   return drawn.ok() ? kExitOk : Fail(drawn);
 }
 
-std::string FirstPositional(const Flags& flags) {
-  return flags.positional().empty() ? "" : flags.positional()[0];
-}
-
 }  // namespace
 
 std::vector<FlagSpec> ExplainFlags() { return WithCommon({kClusterFlag}); }
@@ -195,10 +191,12 @@ std::vector<FlagSpec> QueueFlags() {
 int ExplainMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, ExplainFlags());
   if (!flags.ok()) return Fail(flags.status());
+  const auto job = flags->OnePositional();
+  if (!job.ok()) return Fail(job.status());
   if (flags->Has("cluster")) {
-    return Answer(*flags, ExplainOnClusterFile(*flags, FirstPositional(*flags)), PrintGang);
+    return Answer(*flags, ExplainOnClusterFile(*flags, *job), PrintGang);
   }
-  const auto target = FindTarget(*flags, FirstPositional(*flags), "name a job");
+  const auto target = FindTarget(*flags, *job, "name a job");
   if (!target.ok()) return Fail(target.status());
   if (target->job.empty()) return Fail(absl::InvalidArgumentError("which job? muster explain JOB"));
   return Answer(
@@ -259,7 +257,9 @@ int TreeMain(const std::vector<std::string>& arguments) {
 int QueueMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, QueueFlags());
   if (!flags.ok()) return Fail(flags.status());
-  const std::string name = FirstPositional(*flags);
+  const auto one = flags->OnePositional();
+  if (!one.ok()) return Fail(one.status());
+  const std::string& name = *one;
   const bool all = name.empty() && !flags->Has("json");
   const auto limit = flags->GetInt("limit", all ? 10 : 100);
   if (!limit.ok()) return Fail(limit.status());

@@ -147,11 +147,11 @@ absl::StatusOr<bool> ReplayAll(const Flags& flags) {
 }
 
 absl::StatusOr<bool> Run(const Flags& flags) {
-  if (flags.positional().empty()) return ReplayAll(flags);
+  MUSTER_ASSIGN_OR_RETURN(const std::string decision, flags.OnePositional());
+  if (decision.empty()) return ReplayAll(flags);
   uint64_t id = 0;
-  if (!absl::SimpleAtoi(flags.positional()[0], &id)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a decision is a number, not '", flags.positional()[0], "'"));
+  if (!absl::SimpleAtoi(decision, &id)) {
+    return absl::InvalidArgumentError(absl::StrCat("a decision is a number, not '", decision, "'"));
   }
   return ReplayOne(flags, id);
 }

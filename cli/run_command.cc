@@ -265,8 +265,9 @@ int ResumeMain(const std::vector<std::string>& arguments) {
   if (NamesCluster(*flags)) return SuspendOnCluster(*flags, /*suspend=*/false);
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
-  const auto paths =
-      FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
+  const auto name = flags->OnePositional();
+  if (!name.ok()) return Fail(name.status());
+  const auto paths = FindJob(FileSystem(), *root, *name);
   if (!paths.ok()) return Fail(paths.status());
   auto job = ReadJob(*paths);
   if (!job.ok()) return Fail(job.status());

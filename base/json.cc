@@ -1,6 +1,8 @@
 #include "base/json.h"
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -34,19 +36,41 @@ absl::Status CheckDepth(std::string_view text) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<Json> ParseJson(std::string_view text, size_t max_bytes) {
+absl::StatusOr<Json> Parse(std::string_view text, size_t max_bytes,
+                           const Json::parser_callback_t& see) {
   if (text.size() > max_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("JSON of ", text.size(), " bytes is over the limit of ", max_bytes));
   }
   if (absl::Status depth = CheckDepth(text); !depth.ok()) return depth;
   try {
-    return Json::parse(text);
+    return Json::parse(text, see);
   } catch (const Json::exception& e) {
     return absl::InvalidArgumentError(absl::StrCat("not valid JSON: ", e.what()));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ParseJson(std::string_view text, size_t max_bytes) {
+  return Parse(text, max_bytes, nullptr);
+}
+
+absl::StatusOr<Json> ParseUniqueJson(std::string_view text, size_t max_bytes) {
+  std::vector<std::set<std::string>> open;  // the keys so far of the objects around
+  std::string twice;
+  const auto see = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event != Json::parse_event_t::key) return true;
+    const std::string& key = parsed.get_ref<const std::string&>();
+    if (!open.back().insert(key).second && twice.empty()) twice = key;
+    return true;
+  };
+  absl::StatusOr<Json> json = Parse(text, max_bytes, see);
+  if (!json.ok() || twice.empty()) return json;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the JSON has the key ", DumpJson(twice), " twice in one object"));
 }
 
 std::string DumpJson(const Json& json, int indent) {

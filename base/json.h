@@ -13,8 +13,13 @@ namespace muster {
 using Json = nlohmann::json;
 
 // Parses untrusted bytes. Rejects invalid UTF-8, trailing text, more than `max_bytes` bytes and
-// nesting deeper than 128, with the byte offset in the message. Never throws.
+// nesting deeper than 128, with the byte offset in the message. Never throws. If an object has a
+// key twice, the last one wins.
 absl::StatusOr<Json> ParseJson(std::string_view text, size_t max_bytes = size_t{64} << 20);
+
+// The same, but refuses a key that an object has twice. For documents of which no other reader may
+// see another content: models, tokenizers, checkpoints.
+absl::StatusOr<Json> ParseUniqueJson(std::string_view text, size_t max_bytes = size_t{64} << 20);
 
 // Serializes without throwing: invalid UTF-8 in strings is replaced by U+FFFD.
 std::string DumpJson(const Json& json, int indent = -1);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -107,21 +108,56 @@ absl::StatusOr<FileInfo> S3Files::Stat(const std::string& path) {
   return object ? FileInfo{FileKind::kFile, object->size} : FileInfo{FileKind::kDirectory, 0};
 }
 
+namespace {
+
+// Watches a list that comes in pages. A store that gives a token again, or ever new tokens and
+// nothing else, would never come to an end.
+class Pages {
+ public:
+  explicit Pages(std::string path) : path_(std::move(path)) {}
+  // Call after each page, with the token of the next one, if there is one.
+  absl::Status Note(const std::string& next, bool empty) {
+    empty_ = empty ? empty_ + 1 : 0;
+    if (next.empty() || (seen_.insert(next).second && empty_ <= kMostEmpty)) {
+      return absl::OkStatus();
+    }
+    return absl::InternalError(absl::StrCat(
+        path_, ": the store lists without end: it ",
+        empty_ > kMostEmpty ? "sent pages without entries" : "gave a continuation token twice"));
+  }
+
+ private:
+  static constexpr int kMostEmpty = 1000;
+  const std::string path_;
+  std::set<std::string> seen_;
+  int empty_ = 0;
+};
+
+std::string TokenOf(const UploadPage& page) {
+  return page.next_key.empty() ? "" : absl::StrCat(page.next_key, "\n", page.next_id);
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<DirectoryEntry>> S3Files::List(const std::string& directory) {
   MUSTER_ASSIGN_OR_RETURN(const ObjectUri at, Parse(directory));
   const std::string prefix = PrefixOf(at);
   std::map<std::string, DirectoryEntry> entries;
   bool exists = at.key.empty();
   ObjectPage page;
+  Pages pages(directory);
   do {
     MUSTER_ASSIGN_OR_RETURN(page, client_->List(at.bucket, prefix, /*by_slash=*/true, page.next));
+    MUSTER_RETURN_IF_ERROR(pages.Note(page.next, page.objects.empty() && page.prefixes.empty()));
     for (const auto& object : page.objects) AddEntry(object.key, prefix, object.size, entries);
     for (const std::string& name : page.prefixes) AddEntry(name, prefix, std::nullopt, entries);
     exists = exists || !page.objects.empty() || !page.prefixes.empty();
   } while (!page.next.empty());
   UploadPage uploads;
+  Pages upload_pages(directory);
   do {
     MUSTER_ASSIGN_OR_RETURN(uploads, client_->ListUploads(at.bucket, prefix, uploads));
+    MUSTER_RETURN_IF_ERROR(upload_pages.Note(TokenOf(uploads), uploads.uploads.empty()));
     for (const auto& upload : uploads.uploads) AddEntry(upload.key, prefix, std::nullopt, entries);
     exists = exists || !uploads.uploads.empty();
   } while (!uploads.next_key.empty());
@@ -187,8 +223,10 @@ absl::StatusOr<uint64_t> S3Files::FreeBytes(const std::string& path) {
 
 absl::Status S3Files::EndUploads(const ObjectUri& at) {
   UploadPage page;
+  Pages pages(ToText(at));
   do {
     MUSTER_ASSIGN_OR_RETURN(page, client_->ListUploads(at.bucket, at.key, page));
+    MUSTER_RETURN_IF_ERROR(pages.Note(TokenOf(page), page.uploads.empty()));
     for (const UploadPage::Upload& upload : page.uploads) {
       if (upload.key != at.key && !upload.key.starts_with(PrefixOf(at))) continue;
       MUSTER_RETURN_IF_ERROR(client_->AbortUpload(at.bucket, upload.key, upload.id));
@@ -206,9 +244,11 @@ absl::Status S3Files::RemoveTree(const std::string& path, TreeOwner) {
   MUSTER_RETURN_IF_ERROR(EndUploads(at));
   MUSTER_RETURN_IF_ERROR(client_->Delete(at.bucket, at.key));
   ObjectPage page;
+  Pages pages(path);
   do {
     MUSTER_ASSIGN_OR_RETURN(page,
                             client_->List(at.bucket, PrefixOf(at), /*by_slash=*/false, page.next));
+    MUSTER_RETURN_IF_ERROR(pages.Note(page.next, page.objects.empty()));
     for (const ObjectPage::Object& object : page.objects) {
       MUSTER_RETURN_IF_ERROR(client_->Delete(at.bucket, object.key));
     }

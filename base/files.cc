@@ -61,6 +61,10 @@ absl::Status CreateExclusive(Files& files, const std::string& path, std::string_
   return files.SyncDirectory(ParentPath(path));
 }
 
+absl::Status Files::Exchange(const std::string& a, const std::string&) {
+  return absl::UnimplementedError(absl::StrCat(a, ": names cannot be exchanged here"));
+}
+
 absl::Status RemoveAll(Files& files, const std::string& path) {
   return files.RemoveTree(path, TreeOwner::kAnybody);
 }

@@ -91,6 +91,9 @@ class Files {
   virtual absl::Status MakeDirectories(const std::string& path) = 0;
   // Atomic. Replaces a file; AlreadyExists if `to` is a directory that is not empty.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
+  // Gives each of two existing entries the other's name, at one moment. Unimplemented where the
+  // file system cannot, as NFS: then nothing has changed.
+  virtual absl::Status Exchange(const std::string& a, const std::string& b);
   // Removes a file or an empty directory.
   virtual absl::Status Remove(const std::string& path) = 0;
   // Makes creations, renames and removals inside `directory` durable.

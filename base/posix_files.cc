@@ -380,6 +380,20 @@ class PosixFiles final : public Files {
     return ErrnoStatus(error, absl::StrCat("rename to ", to), from);
   }
 
+  absl::Status Exchange(const std::string& a, const std::string& b) override {
+    MUSTER_FAILPOINT("files.before_exchange");
+    const bool exchanged =
+        renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+    const int error = errno;
+    MUSTER_FAILPOINT("files.after_exchange");
+    if (exchanged) return absl::OkStatus();
+    // NFS answers EINVAL, older kernels ENOSYS, and an overlay EXDEV for a directory below it.
+    if (error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EXDEV) {
+      return Files::Exchange(a, b);
+    }
+    return ErrnoStatus(error, absl::StrCat("exchange with ", b), a);
+  }
+
   absl::Status Remove(const std::string& path) override {
     MUSTER_FAILPOINT("files.before_remove");
     const bool removed = remove(path.c_str()) == 0;

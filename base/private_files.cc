@@ -52,6 +52,9 @@ class PrivateFiles final : public Files {
   absl::Status Rename(const std::string& from, const std::string& to) override {
     return all_.Rename(from, to);
   }
+  absl::Status Exchange(const std::string& a, const std::string& b) override {
+    return all_.Exchange(a, b);
+  }
   absl::Status Remove(const std::string& path) override { return all_.Remove(path); }
   absl::Status RemoveTree(const std::string& path, TreeOwner owner) override {
     return all_.RemoveTree(path, owner);

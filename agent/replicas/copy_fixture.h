@@ -33,7 +33,8 @@ inline std::string WriteCopy(Files& files, const std::string& folder, int64_t st
   const std::string partial = JoinPath(folder, PartialCheckpointName(step, 1));
   EXPECT_TRUE(files.MakeDirectories(partial).ok());
   const Json manifest = {
-      {"run", {{"step", step}, {"attempt", 1}, {"job_uid", job_uid}, {"history", "h"}}},
+      {"run",
+       {{"step", step}, {"attempt", 1}, {"job_uid", job_uid}, {"history", "00000000000000aa"}}},
       {"files", Json::array({{{"name", "state.safetensors"},
                               {"bytes", bytes.size()},
                               {"checksum", Hash128Hex(bytes)}}})}};

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -75,6 +77,16 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& manife
   return "";
 }
 
+// Returns the step of a checkpoint that was set aside; -1 for other names.
+int64_t StepOfSetAside(const std::string& name) {
+  const size_t dot = name.find(kSetAside);
+  if (dot == std::string::npos) return -1;
+  const std::string_view rest = std::string_view(name).substr(dot + sizeof(kSetAside) - 1);
+  const bool is_round = rest.size() > 2 && rest.starts_with(".r") &&
+                        std::all_of(rest.begin() + 2, rest.end(), absl::ascii_isdigit);
+  return is_round ? StepOfCheckpointName(name.substr(0, dot)) : -1;
+}
+
 // Returns true if the rest of a checkpoint's name, after the step, is that of an object store.
 bool IsObjectSuffix(std::string_view rest) {
   if (!rest.starts_with(".r") || rest.size() < kIdDigits + 4) return false;
@@ -109,7 +121,8 @@ void ReadRun(const Json& run, CheckpointListing& listing) {
 
 // Fills `listing`. Returns the problem, or "".
 std::string Inspect(Files& files, const std::string& path, CheckpointListing& listing) {
-  const int64_t named_step = StepOfCheckpointName(listing.directory);
+  const int64_t named_step =
+      std::max(StepOfCheckpointName(listing.directory), StepOfSetAside(listing.directory));
   if (named_step < 0) {
     return absl::StartsWith(listing.directory, kPrefix) ? "half-written, or set aside"
                                                         : "foreign: not a checkpoint's name";
@@ -123,13 +136,18 @@ std::string Inspect(Files& files, const std::string& path, CheckpointListing& li
   if (*done != CheckpointDoneContents(*manifest)) {
     return "corrupted: manifest.json is not the one DONE was written for";
   }
-  const absl::StatusOr<Json> json = ParseJson(*manifest, kMaxManifest);
+  const absl::StatusOr<Json> json = ParseUniqueJson(*manifest, kMaxManifest);
   if (!json.ok()) return absl::StrCat("corrupted: manifest.json: ", json.status().message());
   if (!json->is_object() || !json->contains("run") || !(*json)["run"].is_object() ||
       !json->contains("files") || !(*json)["files"].is_array()) {
     return "foreign: manifest.json is not a checkpoint's";
   }
   ReadRun((*json)["run"], listing);
+  if (!listing.history.empty() && !IsHistoryId(listing.history)) {
+    // It would name a folder, anywhere.
+    listing.history.clear();
+    return "corrupted: the history in its manifest is not 16 hexadecimal digits";
+  }
   if (listing.step != named_step) {
     return absl::StrCat("corrupted: its manifest is of step ", listing.step);
   }
@@ -157,6 +175,21 @@ void MarkSuperseded(std::vector<CheckpointListing>& listings) {
   }
 }
 
+void MarkSetAside(std::vector<CheckpointListing>& listings) {
+  std::set<int64_t> named;
+  for (const CheckpointListing& listing : listings) {
+    if (listing.complete && StepOfCheckpointName(listing.directory) >= 0) {
+      named.insert(listing.step);
+    }
+  }
+  for (CheckpointListing& listing : listings) {
+    if (!listing.complete || StepOfCheckpointName(listing.directory) >= 0) continue;
+    if (named.count(listing.step) == 0) continue;
+    listing.complete = false;
+    listing.problem = absl::StrCat("set aside: ", CheckpointName(listing.step), " has its place");
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
@@ -173,6 +206,7 @@ absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
     MUSTER_ASSIGN_OR_RETURN(const bool abandoned, IsMarkedAbandoned(files, path));
     if (!abandoned) listings.push_back(InspectCheckpoint(files, path));
   }
+  MarkSetAside(listings);
   SortListings(listings);
   MarkSuperseded(listings);
   SortListings(listings);
@@ -218,7 +252,8 @@ bool IsAbandonedName(const std::string& name) { return absl::StartsWith(name, kA
 CheckpointListing InspectCheckpoint(Files& files, const std::string& path) {
   CheckpointListing listing;
   listing.directory = BaseName(path);
-  listing.step = StepOfCheckpointName(listing.directory);
+  listing.step =
+      std::max(StepOfCheckpointName(listing.directory), StepOfSetAside(listing.directory));
   listing.problem = Inspect(files, path, listing);
   listing.complete = listing.problem.empty();
   return listing;

@@ -35,9 +35,10 @@ struct CheckpointListing {
 };
 
 // Lists the complete checkpoints, newest first, then the others by name. A missing `uri` gives an
-// empty list. Abandoned checkpoints, the claim and hidden directories are not listed. Of several
-// complete ones of a run and step, which only an object store can hold, that of the newest round
-// counts; the others are superseded.
+// empty list. One that was set aside counts if nothing complete has its name: the process that was
+// to give the name to another one has died. Abandoned checkpoints, the claim and hidden directories
+// are not listed. Of several complete ones of a run and step, which only an object store can hold,
+// that of the newest round counts; the others are superseded.
 absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
                                                                const std::string& uri);
 // Inspects one checkpoint directory, given by its own path.
@@ -69,6 +70,9 @@ std::string PartialCheckpointName(int64_t step, int64_t round);
 // one.
 std::string ObjectCheckpointName(int64_t step, const std::string& job_uid, int64_t term,
                                  int64_t round);
+// Ends a checkpoint's name, before .r<round>, that round <round> has set aside: another one of the
+// step takes the name.
+inline constexpr char kSetAside[] = ".old";
 // Returns the step of a checkpoint's name, in a directory or in an object store; -1 for a name of
 // any other form.
 int64_t StepOfCheckpointName(const std::string& name);

@@ -48,6 +48,9 @@ class CountingFiles final : public Files {
   absl::Status Rename(const std::string& from, const std::string& to) override {
     return files_.Rename(from, to);
   }
+  absl::Status Exchange(const std::string& a, const std::string& b) override {
+    return files_.Exchange(a, b);
+  }
   absl::Status Remove(const std::string& path) override { return files_.Remove(path); }
   absl::Status RemoveTree(const std::string& path, TreeOwner owner) override {
     return files_.RemoveTree(path, owner);

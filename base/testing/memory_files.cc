@@ -226,6 +226,22 @@ absl::Status MemoryFiles::Rename(const std::string& from, const std::string& to)
   return absl::OkStatus();
 }
 
+absl::Status MemoryFiles::Exchange(const std::string& a, const std::string& b) {
+  MutexLock lock(mu_);
+  if (refuses_exchange_) return Files::Exchange(a, b);
+  MUSTER_ASSIGN_OR_RETURN(const NodePtr first, Find(a));
+  MUSTER_ASSIGN_OR_RETURN(const NodePtr second, Find(b));
+  MUSTER_RETURN_IF_ERROR(Admit(Operation::kRename, a));
+  (*Find(ParentPath(a)))->entries[BaseName(a)] = second;
+  (*Find(ParentPath(b)))->entries[BaseName(b)] = first;
+  return absl::OkStatus();
+}
+
+void MemoryFiles::RefuseExchange() {
+  MutexLock lock(mu_);
+  refuses_exchange_ = true;
+}
+
 absl::Status MemoryFiles::Remove(const std::string& path) {
   MutexLock lock(mu_);
   MUSTER_ASSIGN_OR_RETURN(NodePtr node, Find(path));

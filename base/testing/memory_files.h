@@ -43,6 +43,7 @@ class MemoryFiles final : public Files {
                                                        CreateMode mode) override;
   absl::Status MakeDirectories(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Exchange(const std::string& a, const std::string& b) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status RemoveTree(const std::string& path, TreeOwner owner) override;
   absl::Status CheckOwnDirectory(const std::string&) override { return absl::OkStatus(); }
@@ -60,6 +61,8 @@ class MemoryFiles final : public Files {
   // Limits the bytes that all files together may hold. An Append beyond it writes what fits, then
   // returns ResourceExhausted.
   void SetCapacity(uint64_t bytes);
+  // Makes Exchange() return Unimplemented, as on NFS.
+  void RefuseExchange();
   // Simulates a power cut: unsynced data is lost, faults and kills are lifted, and open files fail.
   void Crash();
 
@@ -86,6 +89,7 @@ class MemoryFiles final : public Files {
   int64_t kill_at_ MUSTER_GUARDED_BY(mu_) = -1;
   int64_t generation_ MUSTER_GUARDED_BY(mu_) = 0;
   uint64_t capacity_ MUSTER_GUARDED_BY(mu_) = UINT64_MAX;
+  bool refuses_exchange_ MUSTER_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace muster

@@ -9,7 +9,8 @@
 
 namespace muster::trainer {
 
-absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint) {
+absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint,
+                     const std::string& at) {
   if (files.IsObjectStore()) {
     return MarkAbandoned(files, JoinPath(uri, checkpoint.directory), checkpoint);
   }
@@ -20,7 +21,8 @@ absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListi
   for (int other = 2; Exists(files, JoinPath(folder, name)); ++other) {
     name = absl::StrCat(checkpoint.directory, ".", other);
   }
-  MUSTER_RETURN_IF_ERROR(files.Rename(JoinPath(uri, checkpoint.directory), JoinPath(folder, name)));
+  const std::string from = at.empty() ? checkpoint.directory : at;
+  MUSTER_RETURN_IF_ERROR(files.Rename(JoinPath(uri, from), JoinPath(folder, name)));
   // The new name must be durable before the removal of the old one can be.
   MUSTER_RETURN_IF_ERROR(files.SyncDirectory(folder));
   return files.SyncDirectory(uri);

@@ -14,8 +14,10 @@ namespace muster::trainer {
 // deleted only by somebody who asks for that directory by name, and count nowhere. In an object
 // store they stay where they are, with the file ABANDONED in them.
 
-// Moves one checkpoint there, under a name that is free, or marks it.
-absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint);
+// Moves one checkpoint there, under a name that is free, or marks it. It lies in the directory `at`
+// of `uri`, or if that is empty under its own name.
+absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint,
+                     const std::string& at = "");
 
 // Returns true if `checkpoint` is of a newer round of the same job than `run`. Then this process is
 // a zombie and must leave the checkpoint alone.

@@ -2,8 +2,13 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "base/checkpoint/checkpoint_listing.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
+#include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/writer_test_util.h"
 
 namespace muster::trainer {
@@ -104,6 +109,65 @@ TEST_F(AbandonTest, PruningDeletesNothingThatWasSetAside) {
   ASSERT_TRUE(SetAside(files_, kUri, GoingOn(kNew, 0, 2)).ok());
   for (const int64_t step : {10, 20, 30, 40, 50}) SaveOf(kNew, step, 2, 2);
   EXPECT_EQ(Names("/ck/abandoned-00000000000000aa"), Strings{"step-000000040"});
+}
+
+TEST_F(AbandonTest, ACheckpointOfAnotherRunThatCannotBeMovedIsNotRemoved) {
+  for (const bool refuses : {false, true}) {
+    if (refuses) files_.RefuseExchange();
+    ASSERT_TRUE(RemoveAll(files_, kUri).ok());
+    SaveOf(kOld, 40, 1, 1);
+    files_.SetFault([](MemoryFiles::Operation operation, const std::string& path) {
+      return operation == MemoryFiles::Operation::kMakeDirectory &&
+                     path.find("abandoned") != std::string::npos
+                 ? absl::ResourceExhaustedError(path + ": No space left")
+                 : absl::OkStatus();
+    });
+    EXPECT_EQ(SaveOf(kNew, 40, 2, 1).phase(), CheckpointReport::FAILED);
+    files_.SetFault(nullptr);
+    const CheckpointListing kept = InspectCheckpoint(files_, JoinPath(kUri, "step-000000040"));
+    EXPECT_TRUE(kept.complete) << kept.problem;
+    EXPECT_EQ(kept.history, kOld);
+  }
+}
+
+// The zombie has trained on from step 20, which the new round knows, and further than that has.
+TEST_F(AbandonTest, AZombiePrunesNothingOfANewerRound) {
+  for (const int64_t step : {20, 30}) SaveOf(kNew, step, 2, 1, "uid");
+  for (const int64_t step : {25, 40}) SaveOf(kNew, step, 3, 2, "uid");
+  for (const int64_t step : {50, 60, 70}) {
+    EXPECT_EQ(SaveOf(kNew, step, 2, 1, "uid").phase(), CheckpointReport::WRITTEN);
+  }
+  for (const int64_t step : {25, 40}) {
+    EXPECT_TRUE(InspectCheckpoint(files_, JoinPath(kUri, CheckpointName(step))).complete) << step;
+  }
+  SaveOf(kNew, 80, 4, 3, "uid");
+  EXPECT_EQ(Names(), (Strings{"step-000000070", "step-000000080"}))
+      << "the newest round prunes as ever";
+}
+
+// It named a folder beside the directory, to which SetAside moved the checkpoint.
+TEST_F(AbandonTest, AHistoryThatIsNoNumberMovesNothing) {
+  SaveOf(kNew, 20, 1, 1);
+  SaveOf(kOld, 10, 1, 1);
+  const std::string path = JoinPath(kUri, "step-000000010");
+  for (const char* history : {"x/../../../pwned", "..", "00000000000000AA", "00000000000000aa/"}) {
+    Json manifest = Json::parse(ReadFile(files_, JoinPath(path, kManifestName)).value());
+    manifest["run"]["history"] = history;
+    const std::string text = manifest.dump();
+    EXPECT_TRUE(WriteFileAtomically(files_, JoinPath(path, kManifestName), text).ok());
+    EXPECT_TRUE(
+        WriteFileAtomically(files_, JoinPath(path, kDoneName), CheckpointDoneContents(text)).ok());
+    const CheckpointListing listing = InspectCheckpoint(files_, path);
+    EXPECT_FALSE(listing.complete);
+    EXPECT_EQ(listing.history, "");
+    EXPECT_EQ(listing.problem,
+              "corrupted: the history in its manifest is not 16 hexadecimal digits");
+    EXPECT_TRUE(SetAside(files_, kUri, GoingOn(kNew, 20, 2)).ok());
+    EXPECT_EQ(ParseManifest(text).status().message(),
+              "manifest: run: history must be 16 hexadecimal digits, or empty");
+    EXPECT_TRUE(Exists(files_, path));
+    EXPECT_FALSE(Exists(files_, "/pwned"));
+  }
 }
 
 }  // namespace

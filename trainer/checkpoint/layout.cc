@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/abandon.h"
-#include "trainer/checkpoint/catalog.h"
 #include "trainer/checkpoint/weight_index.h"
 
 namespace muster::trainer {
@@ -26,6 +26,13 @@ namespace {
 std::string SidecarPath(const std::string& partial, int writer) {
   return JoinPath(partial, absl::StrFormat("writer-%05d.json", writer + 1));
 }
+
+std::string TakenPath(const std::string& partial, int writer) {
+  return JoinPath(partial, absl::StrFormat("taken-%05d", writer + 1));
+}
+
+// Ends the name of a directory that ranks write into after their round.
+constexpr char kAfterRound[] = ".stop";
 
 bool IsSameHistory(const CheckpointListing& listing, const RunRecord& run) {
   return HistoryName(listing.history) == HistoryName(run.history);
@@ -37,34 +44,60 @@ absl::Status PublishedByNewerRound(const std::string& path, const CheckpointList
       path, ": round ", there.round, " has published this step; this is round ", run.round));
 }
 
-// Makes room under the final name, unless a newer round has published it. It may hold the same
-// version saved before, an unfinished directory, or a checkpoint of a run that was given up.
-absl::Status ClearName(Files& files, const std::string& uri, const std::string& final_path,
-                       const RunRecord& run) {
+// Gives `partial` the final name of a checkpoint, which something else has, unless a newer round
+// has published it. That may be the same version saved before, an unfinished directory, or a
+// checkpoint of a run that was given up. One of the two counts at every moment, because where the
+// names cannot be exchanged at once, what is set aside counts as long as nothing whole has the
+// name.
+absl::Status TakeName(Files& files, const std::string& uri, const std::string& partial,
+                      const std::string& final_path, const RunRecord& run) {
   const CheckpointListing there = InspectCheckpoint(files, final_path);
   if (there.complete && IsOfNewerRound(there, run)) {
     return PublishedByNewerRound(final_path, there, run);
   }
   const bool same =
       IsSameHistory(there, run) && there.attempt == run.attempt && there.job_uid == run.job_uid;
-  if (there.complete && !same) return Abandon(files, uri, there);
-  const std::string aside = absl::StrCat(final_path, ".old.r", run.round);
+  // One that is set aside already may be all that counts, unless what has the name does.
+  const std::string aside =
+      absl::StrCat(final_path, kSetAside, ".r", there.complete ? run.round : 0);
   MUSTER_RETURN_IF_ERROR(RemoveAll(files, aside));
-  return files.Rename(final_path, aside);
+  std::string old = partial;
+  absl::Status taken = files.Exchange(partial, final_path);
+  if (absl::IsUnimplemented(taken)) {
+    MUSTER_RETURN_IF_ERROR(files.Rename(final_path, aside));
+    old = aside;
+    taken = files.Rename(partial, final_path);
+    if (!taken.ok()) files.Rename(aside, final_path).IgnoreError();
+  }
+  MUSTER_RETURN_IF_ERROR(taken);
+  if (!there.complete || same) {
+    if (old != aside) files.Rename(old, aside).IgnoreError();  // nothing is lost with it
+    return absl::OkStatus();
+  }
+  const absl::Status abandoned = Abandon(files, uri, there, BaseName(old));
+  if (abandoned.ok() || !Exists(files, old)) return abandoned;
+  // The caller removes what it could not publish, which must not be the other run's.
+  if (old == partial) {
+    files.Exchange(partial, final_path).IgnoreError();
+  } else if (files.Rename(final_path, partial).ok()) {
+    files.Rename(old, final_path).IgnoreError();
+  }
+  return abandoned;
 }
 
-// Parses the step and round of `step-%09d.r<round>`, of that with an id, and of
+// Parses the step and round of `step-%09d.r<round>`, of that with an id or kAfterRound, and of
 // `step-%09d.old.r<round>`; false for other names.
 bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
   const size_t dot = name.find('.');
   if (dot == std::string::npos) return false;
   step = StepOfCheckpointName(name.substr(0, dot));
   std::string rest = name.substr(dot);
-  if (absl::StartsWith(rest, ".old")) rest = rest.substr(4);
+  if (absl::StartsWith(rest, kSetAside)) rest = rest.substr(sizeof(kSetAside) - 1);
   if (step < 0 || !absl::StartsWith(rest, ".r")) return false;
   const char* const end = rest.data() + rest.size();
   const auto [stopped, error] = std::from_chars(rest.data() + 2, end, round);
-  return error == std::errc() && (stopped == end || StepOfCheckpointName(name) >= 0);
+  return error == std::errc() && (stopped == end || std::string_view(stopped, end) == kAfterRound ||
+                                  StepOfCheckpointName(name) >= 0);
 }
 
 // Removes DONE first: a half-deleted checkpoint must look half-written.
@@ -89,9 +122,15 @@ absl::Status CheckNotSuperseded(Files& files, const std::string& uri, const RunR
 
 }  // namespace
 
+// The whole round may have begun to save the same step, in other shares, so that the ranks that are
+// left have a directory of their own.
 std::string PartialName(const Files& files, const RunRecord& run) {
-  if (!files.IsObjectStore()) return PartialCheckpointName(run.step, run.round);
-  return ObjectCheckpointName(run.step, run.job_uid, run.term, run.round);
+  if (!files.IsObjectStore()) {
+    return absl::StrCat(PartialCheckpointName(run.step, run.round),
+                        run.after_round ? kAfterRound : "");
+  }
+  const std::string id = absl::StrCat(run.job_uid, run.after_round ? kAfterRound : "");
+  return ObjectCheckpointName(run.step, id, run.term, run.round);
 }
 
 std::string FinalName(const Files& files, const RunRecord& run) {
@@ -100,6 +139,11 @@ std::string FinalName(const Files& files, const RunRecord& run) {
 
 std::string ShareName(const char* group, int writer, int64_t writers) {
   return absl::StrFormat("%s-%05d-of-%05d.safetensors", group, writer + 1, writers);
+}
+
+absl::Status ClaimShare(Files& files, const std::string& partial, int writer) {
+  MUSTER_RETURN_IF_ERROR(files.MakeDirectories(partial));
+  return CreateExclusive(files, TakenPath(partial, writer), "");
 }
 
 absl::Status WriteSidecar(Files& files, const std::string& partial, int writer,
@@ -178,6 +222,7 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
   for (int writer = 0; writer < manifest.run.writers; ++writer) {
     const absl::Status removed = files.Remove(SidecarPath(partial, writer));
     if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+    if (manifest.run.after_round) files.Remove(TakenPath(partial, writer)).IgnoreError();
   }
   MUSTER_FAILPOINT("checkpoint.before_done");
   if (files.IsObjectStore()) MUSTER_RETURN_IF_ERROR(CheckNotSuperseded(files, uri, manifest.run));
@@ -187,8 +232,7 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
   const std::string final_path = JoinPath(uri, CheckpointName(manifest.run.step));
   absl::Status renamed = files.Rename(partial, final_path);
   if (absl::IsAlreadyExists(renamed)) {
-    MUSTER_RETURN_IF_ERROR(ClearName(files, uri, final_path, manifest.run));
-    renamed = files.Rename(partial, final_path);
+    renamed = TakeName(files, uri, partial, final_path, manifest.run);
   }
   MUSTER_RETURN_IF_ERROR(renamed);
   return files.SyncDirectory(uri);
@@ -197,25 +241,36 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
 absl::Status Prune(Files& files, const std::string& uri, const RunRecord& published, int keep) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
                           ListCheckpoints(files, uri));
+  // A newer round has its own checkpoints, and goes on from those that it knows.
+  const auto is_newer = [&](const CheckpointListing& listing) {
+    return (listing.complete || listing.superseded) && IsOfNewerRound(listing, published);
+  };
+  if (std::any_of(listings.begin(), listings.end(), is_newer)) return absl::OkStatus();
+  const std::string own = FinalName(files, published);
+  bool whole = false;
   std::vector<std::string> doomed;
   int complete = 0;
   for (const CheckpointListing& listing : listings) {
     int64_t step = 0, round = 0;
+    whole = whole || (listing.complete && listing.directory == own);
     if (listing.complete) {
       // Checkpoints of other runs, and of later steps, do not count and are not this run's to
       // delete.
       if (!IsSameHistory(listing, published) || listing.step > published.step) continue;
       if (++complete > std::max(keep, 2)) doomed.push_back(listing.directory);
     } else if (ParseLeftover(listing.directory, step, round) && step <= published.step &&
-               (round < published.round || absl::StrContains(listing.directory, ".old.") ||
-                (round == published.round && step < published.step))) {
+               (round < published.round ||
+                (round == published.round &&
+                 (step < published.step || absl::StrContains(listing.directory, kSetAside))))) {
       // An older save of the same round goes, too: all its writers were done with it before this
       // one.
       doomed.push_back(listing.directory);
     }
   }
   if (doomed.empty()) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(VerifyCheckpoint(files, JoinPath(uri, FinalName(files, published))));
+  // The checksums in the manifest are those of the bytes as they were written and synced. To read
+  // them all again would take as long as the save.
+  if (!whole) return absl::DataLossError(absl::StrCat(JoinPath(uri, own), ": is not whole"));
   // Superseded ones first: they would count again without the ones that supersede them.
   std::reverse(doomed.begin(), doomed.end());
   for (const std::string& directory : doomed) {

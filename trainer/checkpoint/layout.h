@@ -23,6 +23,10 @@ std::string FinalName(const Files& files, const RunRecord& run);
 // from 1.
 std::string ShareName(const char* group, int writer, int64_t writers);
 
+// Makes the directory of a checkpoint that ranks save without a communicator, and claims one share
+// of it: AlreadyExists if another process has claimed that.
+absl::Status ClaimShare(Files& files, const std::string& partial, int writer);
+
 // Reports to writer 0 that this writer's share is durable, or that it failed.
 absl::Status WriteSidecar(Files& files, const std::string& partial, int writer,
                           const Manifest& part);
@@ -47,15 +51,17 @@ absl::Status WriteDocument(Files& files, const std::string& partial, const std::
 // Writes manifest.json, then DONE, then renames: the directory is a checkpoint once this returns
 // OK. AlreadyExists if a newer round has published this step. A directory that stands in the way is
 // moved, not deleted: a checkpoint of another run or attempt is abandoned (abandon.h); one that is
-// not complete, or the same version saved before, is set aside as `<name>.old.r<round>`. In an
+// not complete, or the same version saved before, is set aside as `<name>.old.r<round>`. A process
+// that dies meanwhile leaves either one, counted. In an
 // object store nothing stands in the way and nothing is renamed: the checkpoint is published by
 // DONE, and supersedes that of an older round.
 absl::Status Publish(Files& files, const std::string& uri, const std::string& partial,
                      const Manifest& manifest);
 
-// Verifies `published`, then deletes complete checkpoints of its history beyond the `keep` newest,
-// and directories half-written or set aside, up to its step, by older rounds and by older saves of
-// its round. Leaves foreign directories alone.
+// Deletes complete checkpoints of the history of `published` beyond the `keep` newest, and
+// directories half-written or set aside, up to its step, by older rounds and by older saves of its
+// round. Deletes nothing if `published` is not whole (by names and sizes), or if a newer round of
+// the job has published anything: then this process is a zombie. Leaves foreign directories alone.
 absl::Status Prune(Files& files, const std::string& uri, const RunRecord& published, int keep);
 
 }  // namespace muster::trainer

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/pieces.h"
 
@@ -108,6 +109,9 @@ RunRecord ReadRun(Object run) {
   record.tokenizer_checksum = run.Text("tokenizer_checksum");
   record.created = run.Text("created");
   if (run.Has("history")) record.history = run.Text("history");
+  if (!record.history.empty() && !IsHistoryId(record.history)) {
+    run.Fail("history must be 16 hexadecimal digits, or empty");
+  }
   if (run.Has("data_checksum")) record.data_checksum = run.Text("data_checksum");
   record.layout = run.Get("layout");
   record.model = run.Get("model");
@@ -300,7 +304,7 @@ uint64_t ReadFormat(Object& root, absl::Status& status) {
 }
 
 absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
-  absl::StatusOr<Json> json = ParseJson(text, kMaxManifestBytes);
+  absl::StatusOr<Json> json = ParseUniqueJson(text, kMaxManifestBytes);
   if (!json.ok()) return Bad(std::string(json.status().message()));
   absl::Status status;
   Object root(*json, "manifest.json", status);

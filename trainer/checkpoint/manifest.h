@@ -51,6 +51,8 @@ struct RunRecord {
   int64_t round = 0;
   int64_t updates = 0;  // optimizer updates applied; skipped steps do not count
   int64_t writers = 1;
+  // The ranks that are left save without the round; not in the manifest.
+  bool after_round = false;
   uint64_t seed = 0;
   int64_t data_position = 0;  // samples consumed: where the next step begins
   // Steps skipped because they were not finite. Older manifests lack them: 0.

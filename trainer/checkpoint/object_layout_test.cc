@@ -29,7 +29,7 @@ class ObjectLayoutTest : public WriterTest {
     WriterOptions options;
     options.uri = kBucket;
     options.keep = 2;
-    options.collect_deadline = absl::Minutes(1);
+    options.collect_margin = absl::Minutes(1);
     options.start_thread = false;
     return std::make_unique<CheckpointWriter>(
         objects_, clock_, options, [this](const CheckpointReport& r) { reports_.push_back(r); });

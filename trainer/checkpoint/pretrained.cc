@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<PretrainedWeights>> PretrainedWeights::Open(
 absl::Status PretrainedWeights::ReadConfig() {
   const std::string file = JoinPath(path_, "config.json");
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files_, file));
-  absl::StatusOr<Json> config = ParseJson(text);
+  absl::StatusOr<Json> config = ParseUniqueJson(text);
   if (!config.ok()) return Prefixed(file, config.status());
   config_ = *std::move(config);
   return absl::OkStatus();
@@ -113,7 +113,12 @@ absl::Status PretrainedWeights::ReadHeader(const std::string& file, const Weight
     const auto found = index.find(tensor.name);
     if (found != index.end() && found->second != file) continue;
     std::string name = tensor.name;
-    tensors_[std::move(name)] = {std::move(tensor), file, opened->size()};
+    const auto [at, is_new] =
+        tensors_.try_emplace(std::move(name), Stored{std::move(tensor), file, opened->size()});
+    if (is_new) continue;
+    return absl::InvalidArgumentError(absl::StrCat(path, ": has the tensor ", at->first, ", as ",
+                                                   at->second.file, " has; ", kIndex,
+                                                   " must say which of them counts"));
   }
   for (const auto& [name, other] : header->metadata) {
     if (tensors_.contains(other)) AlsoUnder(name, other);

@@ -279,5 +279,20 @@ TEST_F(PretrainedTest, AFileThatChangedSinceItWasOpenedIsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(read)) << read;
 }
 
+TEST_F(PretrainedTest, ATensorThatTwoFilesHaveAndTheIndexDoesNotIsRefused) {
+  PutTensors("one.safetensors", {A(), B()});
+  PutTensors("two.safetensors", {A(), Mask("model.c")});
+  Put(kIndex, R"({"weight_map": {"model.b": "one.safetensors", "model.c": "two.safetensors"}})");
+  EXPECT_EQ(Error(),
+            "/hf/two.safetensors: has the tensor model.a, as one.safetensors has; "
+            "model.safetensors.index.json must say which of them counts");
+}
+
+TEST_F(PretrainedTest, AKeyThatConfigOrIndexHasTwiceIsRefused) {
+  PutTensors(kFile, {A(), B()});
+  Put("config.json", R"({"n_layer": 2, "n_layer": 3})");
+  EXPECT_EQ(Error(), "/hf/config.json: the JSON has the key \"n_layer\" twice in one object");
+}
+
 }  // namespace
 }  // namespace muster::trainer

@@ -176,7 +176,8 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view prefix
                                                          uint64_t file_size) {
   MUSTER_ASSIGN_OR_RETURN(const uint64_t length, HeaderLength(prefix, file_size));
   if (length > prefix.size() - kLengthBytes) return Bad("the header was not read whole");
-  absl::StatusOr<Json> json = ParseJson(prefix.substr(kLengthBytes, length), kMaxSafetensorsHeader);
+  absl::StatusOr<Json> json =
+      ParseUniqueJson(prefix.substr(kLengthBytes, length), kMaxSafetensorsHeader);
   if (!json.ok()) return Bad(absl::StrCat("header: ", json.status().message()));
   if (!json->is_object()) return Bad("the header must be an object");
   const uint64_t data_begin = kLengthBytes + length;

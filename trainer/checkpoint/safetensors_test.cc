@@ -111,5 +111,15 @@ TEST(SafetensorsTest, RefusesOverlapsAndHoles) {
   EXPECT_EQ(Error("{" + a + "}", 6), "safetensors: unused bytes at the end");
 }
 
+TEST(SafetensorsTest, ATensorThatTheHeaderHasTwiceIsRefused) {
+  const std::string tensor = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  const std::string header = "{\"a\":" + tensor + ",\"a\":" + tensor + "}";
+  const uint64_t length = header.size();
+  const std::string file =
+      std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + "1234";
+  EXPECT_EQ(ParseSafetensorsHeader(file, file.size()).status().message(),
+            "safetensors: header: the JSON has the key \"a\" twice in one object");
+}
+
 }  // namespace
 }  // namespace muster::trainer

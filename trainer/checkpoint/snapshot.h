@@ -41,6 +41,7 @@ struct Snapshot {
   RunRecord run;   // the same on every writer of a round; writers is their number
   int writer = 0;  // 0 .. run.writers-1; 0 completes the checkpoint
   std::vector<SnapshotTensor> tensors;
+  uint64_t largest_share = 0;  // the bytes of the writer that has the most, as far as it is known
   // Written by writer 0 beside the tensors, e.g. {"tokenizer.json", text}. config.json is
   // run.model.
   std::map<std::string, std::string> documents;

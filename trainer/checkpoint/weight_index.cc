@@ -18,7 +18,7 @@ bool IsPlainName(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<WeightIndex> ParseWeightIndex(std::string_view text) {
-  MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  MUSTER_ASSIGN_OR_RETURN(const Json json, ParseUniqueJson(text));
   const Json& map = ObjectField(json, "weight_map");
   if (map.empty()) {
     return absl::InvalidArgumentError("weight_map is missing, or it names no tensor");

@@ -25,8 +25,19 @@ constexpr absl::Duration kStorePollInterval = absl::Milliseconds(500);
 constexpr size_t kPopulateBytes = size_t{16} << 20;
 // Space for headers, manifest and documents on top of the tensors.
 constexpr uint64_t kSlackBytes = 1 << 20;
+// A store may be so fast for a small share only, which its caches take.
+constexpr double kFastBytesPerSecond = 200e6;
+// Other writers share the store, and may begin later.
+constexpr double kPatience = 4;
 
 }  // namespace
+
+absl::Duration CollectTime(uint64_t largest, uint64_t bytes, absl::Duration took) {
+  const double seconds = absl::ToDoubleSeconds(took);
+  double rate = kFastBytesPerSecond;
+  if (bytes > 0 && seconds > 0) rate = std::min(rate, static_cast<double>(bytes) / seconds);
+  return absl::Seconds(kPatience * static_cast<double>(std::max(largest, bytes)) / rate);
+}
 
 struct CheckpointWriter::Job {
   Snapshot snapshot;  // its tensors' bytes lie in `memory` once `copy` is finished
@@ -34,6 +45,7 @@ struct CheckpointWriter::Job {
   HostBuffer memory;
   std::string partial;  // path
   absl::Time begun, share_written;
+  absl::Duration collect_within;
   std::atomic<double> stall_seconds = 0.0;  // for which training waited, or copied itself
   bool collecting = false;
   Manifest manifest;          // so far
@@ -210,6 +222,7 @@ CheckpointWriter::Progress CheckpointWriter::Advance(Job& job) {
   if (!job.collecting) {
     job.copy->Finish();
     SendReport(job, v1alpha1::CheckpointReport::STARTED, "");
+    const absl::Time begun = clock_.Monotonic();
     const absl::Status written = WriteShare(job);
     if (!written.ok() || job.snapshot.writer != 0) {
       Finish(job, written);
@@ -217,6 +230,9 @@ CheckpointWriter::Progress CheckpointWriter::Advance(Job& job) {
     }
     job.collecting = true;
     job.share_written = clock_.Monotonic();
+    job.collect_within = options_.collect_margin + CollectTime(job.snapshot.largest_share,
+                                                               CopyBytes(job.snapshot.tensors),
+                                                               job.share_written - begun);
     return Progress::kMoved;
   }
   const absl::StatusOr<bool> all = Collect(job);
@@ -293,10 +309,10 @@ absl::StatusOr<bool> CheckpointWriter::Collect(Job& job) {
     JoinManifests(*std::move(part), job.manifest);
   }
   if (missing.empty()) return true;
-  if (clock_.Monotonic() - job.share_written > options_.collect_deadline) {
+  if (clock_.Monotonic() - job.share_written > job.collect_within) {
     return absl::DeadlineExceededError(absl::StrCat(
         "writers ", absl::StrJoin(missing, ", "), " have not written their shares within ",
-        absl::FormatDuration(options_.collect_deadline)));
+        absl::FormatDuration(absl::Trunc(job.collect_within, absl::Seconds(1)))));
   }
   return false;
 }

@@ -32,17 +32,23 @@ struct WriterOptions {
   int keep = 2;  // complete ones to keep, at least 2
   // If false, older checkpoints are left to the caller, and `keep` means nothing.
   bool prune = true;
-  // Bounds the time that writer 0 waits for the others' shares.
-  absl::Duration collect_deadline = absl::Minutes(10);
+  // Writer 0 waits for the others' shares for so long beyond the time that CollectTime() gives
+  // them.
+  absl::Duration collect_margin = absl::Minutes(2);
   uint64_t piece_bytes = kPieceBytes;  // of slices, in the manifest
   int cpu = -1;                        // the thread runs on this core only; -1: anywhere
   bool start_thread = true;
 };
 
+// Returns the time that a writer may take for a share of `largest` bytes if another one has taken
+// `took` for its own of `bytes`: several times as much, and never less than at the rate of a fast
+// store.
+absl::Duration CollectTime(uint64_t largest, uint64_t bytes, absl::Duration took);
+
 // Saves snapshots in the background: a thread of low priority copies them, writes
 // `step-%09d.r<round>/`, and writer 0 completes it when all shares are in: manifest, DONE (created
-// exclusively), syncs, rename to `step-%09d`, or in an object store as layout.h says. Then, after
-// verifying the new checkpoint, it deletes all but the `keep` newest. A failure leaves no partial
+// exclusively), syncs, rename to `step-%09d`, or in an object store as layout.h says. Then it
+// deletes all but the `keep` newest. A failure leaves no partial
 // directory behind and is only reported: training goes on and a later snapshot tries again.
 //
 // Thread-safe. `report` is called from the thread: STARTED, then WRITTEN or FAILED; writers other

@@ -12,11 +12,13 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/testing/counting_files.h"
 #include "base/testing/memory_files.h"
 #include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/catalog.h"
+#include "trainer/checkpoint/snapshot.h"
 #include "trainer/checkpoint/writer_test_util.h"
 
 namespace muster::trainer {
@@ -76,7 +78,7 @@ TEST_F(WriterTest, WeightsInPartsHaveNoIndexOfHuggingFaces) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "model-00002-of-00002.safetensors"), 1);
 }
 
-TEST_F(WriterTest, KeepsTwoAndDeletesOnlyAfterVerifying) {
+TEST_F(WriterTest, KeepsTwo) {
   for (int64_t step = 1; step <= 4; ++step) Save(step);
   EXPECT_EQ(Names(), (Strings{"step-000000003", "step-000000004"}));
 }
@@ -294,6 +296,85 @@ TEST(AssignWritersTest, BalancesBytes) {
   for (size_t i = 0; i < bytes.size(); ++i) load[owner[i]] += bytes[i];
   EXPECT_EQ(load[0] + load[1], 230u);
   EXPECT_LE(load[0] > load[1] ? load[0] - load[1] : load[1] - load[0], 10u);
+}
+
+// The checksums are made of what is written, so that a save takes no second pass over it.
+TEST_F(WriterTest, PruningReadsNothingBackOfTheTensors) {
+  CountingFiles counted(files_, ".safetensors");
+  for (int64_t step = 1; step <= 4; ++step) {
+    WriterOptions options;
+    options.uri = kUri;
+    options.start_thread = false;
+    CheckpointWriter writer(counted, clock_, options, nullptr);
+    const State state = StateAt(step);
+    ASSERT_TRUE(writer.Begin(Share(state, step, 0, 1, 1, false)).ok());
+    while (writer.RunOnce()) {
+    }
+  }
+  EXPECT_EQ(counted.TakeCount(), 0u);
+  EXPECT_EQ(Names(), (Strings{"step-000000003", "step-000000004"}));
+}
+
+TEST(CollectTimeTest, GrowsWithTheShareAndWithTheSlownessOfTheStore) {
+  constexpr uint64_t kGigabyte = 1'000'000'000;
+  EXPECT_EQ(CollectTime(kGigabyte, kGigabyte, absl::Seconds(5)), absl::Seconds(20));
+  EXPECT_EQ(CollectTime(kGigabyte, kGigabyte, absl::Seconds(100)), absl::Seconds(400));
+  EXPECT_EQ(CollectTime(12 * kGigabyte, kGigabyte, absl::Seconds(100)), absl::Seconds(4800))
+      << "eighty minutes, where ten were all";
+  EXPECT_EQ(CollectTime(kGigabyte, 1000, absl::Microseconds(1)), absl::Seconds(20))
+      << "a cache took it";
+  EXPECT_EQ(CollectTime(kGigabyte, 0, absl::ZeroDuration()), absl::Seconds(20));
+  EXPECT_EQ(CollectTime(0, 0, absl::ZeroDuration()), absl::ZeroDuration());
+}
+
+TEST_F(WriterTest, ASlowStoresWritersAreWaitedForInProportion) {
+  const State state = StateAt(1);
+  auto zero = Make(absl::Seconds(10));
+  Snapshot snapshot = Share(state, 1, 0, 2, 1, false);
+  snapshot.largest_share = 200 * CopyBytes(snapshot.tensors);
+  ASSERT_TRUE(zero->Begin(snapshot).ok());
+  files_.SetFault([&](MemoryFiles::Operation operation, const std::string&) {
+    if (operation == MemoryFiles::Operation::kCreate) clock_.Advance(absl::Seconds(1));
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(zero->RunOnce());
+  files_.SetFault(nullptr);
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_FALSE(zero->RunOnce()) << "its share took two seconds, and another is 200 times as large";
+  clock_.Advance(absl::Minutes(20));
+  EXPECT_TRUE(zero->RunOnce());
+  EXPECT_TRUE(absl::StrContains(reports_.back().error(), "writers 1 have not written"))
+      << reports_.back().error();
+}
+
+// The directory that has the name may be all that the job has: status.checkpoint names it.
+TEST_F(WriterTest, AStepSavedAgainCountsAtEveryMoment) {
+  for (const bool refuses : {false, true}) {
+    if (refuses) files_.RefuseExchange();
+    for (const int64_t attempt : {1, 2}) {
+      int written = 0;
+      for (int64_t death = 0; death < 60; ++death) {
+        ASSERT_TRUE(RemoveAll(files_, kUri).ok());
+        Save(1);
+        Save(2);
+        const State state = StateAt(2);
+        auto writer = Make();
+        Snapshot snapshot = Share(state, 2, 0, 1, /*round=*/2, false);
+        snapshot.run.attempt = attempt;
+        files_.KillAfter(death);
+        EXPECT_TRUE(writer->Begin(snapshot).ok());
+        while (writer->RunOnce()) {
+        }
+        written += reports_.back().phase() == CheckpointReport::WRITTEN;
+        files_.KillAfter(-1);
+        EXPECT_EQ(NewestStep(), 2) << "death at change " << death << ", attempt " << attempt
+                                   << (refuses ? ", on NFS" : "");
+      }
+      EXPECT_GT(written, 0);
+      EXPECT_EQ(Save(3, 1, false, /*round=*/3).phase(), CheckpointReport::WRITTEN);
+      EXPECT_EQ(NewestStep(), 3);
+    }
+  }
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class WriterTest : public testing::Test {
     WriterOptions options;
     options.uri = kUri;
     options.keep = 2;
-    options.collect_deadline = deadline;
+    options.collect_margin = deadline;
     options.start_thread = false;
     return std::make_unique<CheckpointWriter>(
         files_, clock_, options,

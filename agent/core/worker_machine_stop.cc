@@ -55,7 +55,8 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
     waits_for_save_ = true;
     stop_deadline_ = now_ + config_.signal_save_deadline;
   } else {
-    const bool saving = save && was_running;
+    // Ranks whose round has broken save what they hold.
+    const bool saving = save && round_.round() > 0;
     stop_deadline_ = now_ + (saving ? config_.save_deadline : config_.stop_deadline);
   }
   for (RankSlot& slot : slots_) {

@@ -86,6 +86,22 @@ TEST(WorkerMachineStopTest, AStopWhoseSaveFailsWaitsForAnotherOrder) {
   EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
 }
 
+TEST(WorkerMachineStopTest, RanksWhoseRoundHasBrokenHaveTheTimeOfASaveToo) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  v1alpha1::FromTrainer message;
+  *message.mutable_stalled()->mutable_round() = Round(1, 1);
+  for (int rank : {0, 1}) world.FromRank(rank, message);
+  world.TakeTold(0);
+  world.Stop(1, 1, true);
+  EXPECT_TRUE(world.TakeTold(0).back().stop().save());
+  world.Pass(absl::Seconds(50), {0, 1});
+  EXPECT_TRUE(world.TakeSignals(0).empty()) << "it still saves";
+  world.Pass(absl::Seconds(11), {0, 1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+}
+
 TEST(WorkerMachineStopTest, StopTwiceStopsAtOnceAndStubbornRanksAreKilled) {
   World world;
   world.Welcome(1);

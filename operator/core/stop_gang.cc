@@ -1,5 +1,6 @@
 #include "operator/core/stop_gang.h"
 
+#include <algorithm>
 #include <string>
 
 #include "operator/core/elastic.h"
@@ -41,6 +42,26 @@ void StopMembers(Draft& draft, absl::string_view why) {
   if (all) DeleteAll(draft, why);
 }
 
+// While the job is stopped, nothing replaces a worker that is gone.
+bool MissesMembers(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  return std::any_of(memory.members.begin(), memory.members.end(),
+                     [&](const v1alpha1::Member& member) {
+                       const Worker* worker = WorkerOf(draft, member);
+                       return worker == nullptr || IsLost(worker->presence);
+                     });
+}
+
+// Forms the round once more. If that cannot be, each worker saves what its ranks hold.
+void StopBroken(Draft& draft, absl::string_view why, bool late) {
+  RoundMemory& memory = draft.memory();
+  if (!late) DriveRounds(draft);
+  const bool backs_off = draft.view.now < memory.backoff.not_before;
+  const bool cannot_form =
+      memory.phase == RoundPhase::kHolding && !backs_off && MissesMembers(draft);
+  if (late || cannot_form) StopMembers(draft, why);
+}
+
 bool AnyPresent(const Draft& draft) {
   for (const Worker& worker : draft.workers) {
     const bool may_be =
@@ -55,17 +76,21 @@ bool AnyPresent(const Draft& draft) {
 void StopGang(Draft& draft, absl::string_view why) {
   RoundMemory& memory = draft.memory();
   if (!memory.stop.since) memory.stop.since = draft.view.now;
+  const bool active = memory.phase == RoundPhase::kActive;
   const absl::Time deadline = *memory.stop.since + draft.options.stop_deadline;
-  const bool late = draft.view.now >= deadline;
+  // Workers whose round cannot be formed any more have as long again to save without it.
+  const absl::Time last = active ? deadline : deadline + draft.options.stop_deadline;
   // After the deadline, only the pods' end is awaited, which the watch reports.
-  if (!late) draft.RequeueAt(deadline);
+  if (draft.view.now < last) draft.RequeueAt(draft.view.now < deadline ? deadline : last);
   // A job that waits for its owner's decision has nothing to save.
-  if (late || !HasStarted(draft) || !AnyPresent(draft) || IsHeld(memory)) {
+  if (draft.view.now >= last || !HasStarted(draft) || !AnyPresent(draft) || IsHeld(memory)) {
     DeleteAll(draft, why);
-  } else if (memory.phase == RoundPhase::kActive && !IsUnsaved(draft)) {
+  } else if (active && IsUnsaved(draft)) {
+    DriveRounds(draft);
+  } else if (active) {
     StopMembers(draft, why);
   } else {
-    DriveRounds(draft);
+    StopBroken(draft, why, /*late=*/draft.view.now >= deadline);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "torch/version.h"
 #include "trainer/checkpoint/abandon.h"
 #include "trainer/checkpoint/data_type.h"
+#include "trainer/checkpoint/layout.h"
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/round_mark.h"
 #include "trainer/checkpoint/snapshot.h"
@@ -65,25 +66,33 @@ std::vector<SnapshotTensor> OptimizerTensors(const TrainingState& state) {
   return TensorsOfParts(state, state.OptimizerParts());
 }
 
+// The tensors that a writer saves.
+struct WritersShare {
+  std::vector<SnapshotTensor> tensors;
+  uint64_t largest = 0;  // bytes, at most, of the writer that has the most
+};
+
 // Shares the tensors among `writers` that all have them, and appends those of `writer`.
-void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers,
-               std::vector<SnapshotTensor>& out) {
+void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers, WritersShare& out) {
   std::vector<uint64_t> sizes;
   for (const SnapshotTensor& tensor : tensors) sizes.push_back(tensor.size());
   const std::vector<int> owners = AssignWriters(sizes, writers);
+  std::vector<uint64_t> loads(static_cast<size_t>(writers));
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (owners[i] == writer && tensors[i].size() > 0) out.push_back(std::move(tensors[i]));
+    loads[static_cast<size_t>(owners[i])] += sizes[i];
+    if (owners[i] == writer && sizes[i] > 0) out.tensors.push_back(std::move(tensors[i]));
   }
+  out.largest += *std::max_element(loads.begin(), loads.end());
 }
 
 // Returns the tensors that this writer saves. All ranks share what is whole on every one of them,
 // and the ranks that hold the same shard share that.
-std::vector<SnapshotTensor> TensorsOf(const TrainingState& state,
-                                      const CheckpointWriterId& writer) {
+WritersShare ShareOf(const TrainingState& state, const CheckpointWriterId& writer) {
   const int shards = state.shard().count;
-  std::vector<SnapshotTensor> model = ModelTensors(state), optimizer = OptimizerTensors(state);
-  std::vector<SnapshotTensor> out;
-  if (shards > 1 && !state.divides_values()) {
+  std::vector<SnapshotTensor> model = TensorsOfParts(state, state.ValueParts(writer.after_round)),
+                              optimizer = OptimizerTensors(state);
+  WritersShare out;
+  if (shards > 1 && !state.divides_values() && !writer.after_round) {
     TakeShare(std::move(model), writer.rank, writer.world_size, out);
     TakeShare(std::move(optimizer), writer.rank / shards, writer.world_size / shards, out);
     return out;
@@ -300,6 +309,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.skipped_in_row = state.counts().skipped.in_row;
   record.skipped_total = state.counts().skipped.total;
   record.writers = writer.world_size;
+  record.after_round = writer.after_round;
   record.seed = options.seed;
   record.vocabulary = identity_.vocabulary;
   record.tokenizer_checksum = TokenizerChecksum(identity_);
@@ -314,14 +324,16 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
 }
 
 void CheckpointStore::Expect(const TrainingState& state, const CheckpointWriterId& writer) {
-  writer_.Expect(CopyBytes(TensorsOf(state, writer)));
+  writer_.Expect(CopyBytes(ShareOf(state, writer).tensors));
 }
 
 absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointWriterId& writer) {
   Snapshot snapshot;
   MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, writer));
   snapshot.writer = writer.rank;
-  snapshot.tensors = TensorsOf(state, writer);
+  WritersShare share = ShareOf(state, writer);
+  snapshot.tensors = std::move(share.tensors);
+  snapshot.largest_share = share.largest;
   if (!identity_.tokenizer_json.empty()) {
     snapshot.documents["tokenizer.json"] = identity_.tokenizer_json;
   }
@@ -333,6 +345,48 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointW
   const bool deferred = state.announces_changes() && state.options().device.is_cpu();
   if (!deferred || offload.optimizer || offload.weights) writer_.FinishCopy();
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CheckpointStore::TakeShard(const TrainingState& state,
+                                                const v1alpha1::RoundId& round) {
+  const RunRecord run = RecordAfter(state, round);
+  const absl::Status taken =
+      ClaimShare(files_, JoinPath(uri_, PartialName(files_, run)), state.shard().index);
+  if (absl::IsAlreadyExists(taken)) return false;
+  MUSTER_RETURN_IF_ERROR(taken);
+  return true;
+}
+
+// The round may have completed its own checkpoint of this step before it broke.
+bool CheckpointStore::IsComplete(const TrainingState& state, const v1alpha1::RoundId& round) {
+  RunRecord run = RecordAfter(state, round);
+  for (const bool after_round : {false, true}) {
+    run.after_round = after_round;
+    const CheckpointListing there =
+        InspectCheckpoint(files_, JoinPath(uri_, FinalName(files_, run)));
+    if (!there.complete || there.job_uid != run.job_uid || there.attempt != run.attempt ||
+        HistoryName(there.history) != HistoryName(run.history)) {
+      continue;
+    }
+    MutexLock lock(mu_);
+    durable_ = *state.applied();
+    return true;
+  }
+  return false;
+}
+
+// Returns what names the checkpoint of the applied version that the ranks left of `round` save.
+RunRecord CheckpointStore::RecordAfter(const TrainingState& state,
+                                       const v1alpha1::RoundId& round) const {
+  RunRecord run;
+  run.job_uid = identity_.job_uid;
+  run.history = state.commit().history();
+  run.step = state.applied()->step();
+  run.attempt = state.applied()->attempt();
+  run.term = round.term();
+  run.round = round.round();
+  run.after_round = true;
+  return run;
 }
 
 std::optional<SaveUnderway> CheckpointStore::Underway() {

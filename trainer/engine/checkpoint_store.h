@@ -57,12 +57,16 @@ class CheckpointStore final : public Checkpoints {
   void Abandon() override { writer_.Abandon(); }
   absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
                              const TrainingState& state) override;
+  absl::StatusOr<bool> TakeShard(const TrainingState& state,
+                                 const v1alpha1::RoundId& round) override;
+  bool IsComplete(const TrainingState& state, const v1alpha1::RoundId& round) override;
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                          TrainingState& state) override;
 
  private:
   absl::StatusOr<RunRecord> Record(const TrainingState& state,
                                    const CheckpointWriterId& writer) const;
+  RunRecord RecordAfter(const TrainingState& state, const v1alpha1::RoundId& round) const;
   absl::StatusOr<std::string> Mismatch(const CheckpointListing& listing,
                                        const TrainingState& state);
   absl::Status CheckUsable(const Manifest& manifest, const TrainingState& state) const;

@@ -312,5 +312,54 @@ TEST_F(CheckpointStoreTest, NothingIsSavedToADirectoryThatANewerJobTookOver) {
   EXPECT_FALSE(Exists(files_, "/ck/step-000000020"));
 }
 
+TEST_F(CheckpointStoreTest, RanksThatHoldAShardEachSaveTheWholeStateAfterTheirRound) {
+  v1alpha1::RoundId round;
+  round.set_round(20);
+  std::vector<std::unique_ptr<TrainingState>> states;
+  std::vector<std::unique_ptr<CheckpointStore>> stores;
+  for (const int shard : {0, 1, 1}) {
+    states.push_back(StateAt(20));
+    EXPECT_TRUE(states.back()->Divide({shard, 2}).ok());
+    Fill(*states.back(), /*distinct=*/true);
+    // The values of the other shard were not gathered after the last step.
+    Unit& unit = states.back()->units()[0];
+    const int64_t half = unit.held().values.numel();
+    unit.values().narrow(0, shard == 0 ? half : 0, unit.values().numel() - half).fill_(-7.0);
+    stores.push_back(Open());
+  }
+  std::vector<bool> takes;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const absl::StatusOr<bool> mine = stores[i]->TakeShard(*states[i], round);
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    takes.push_back(*mine);
+    EXPECT_FALSE(stores[i]->IsComplete(*states[i], round));
+    if (!*mine) continue;
+    const int shard = states[i]->shard().index;
+    ASSERT_TRUE(stores[i]
+                    ->Save(*states[i],
+                           {.round = round, .rank = shard, .world_size = 2, .after_round = true})
+                    .ok());
+  }
+  EXPECT_EQ(takes, std::vector<bool>({true, true, false})) << "one rank saves each shard";
+  for (const auto& store : stores) ASSERT_TRUE(store->WaitIdle(absl::Minutes(1)));
+  for (size_t i = 0; i < states.size(); ++i) {
+    EXPECT_TRUE(stores[i]->IsComplete(*states[i], round));
+    EXPECT_EQ(stores[i]->Durable()->step(), 20);
+  }
+  const auto want = StateAt(20), loaded = StateAt(20);
+  Fill(*want, /*distinct=*/true);
+  const Checkpoints::Listing listing = stores[0]->List(*loaded);
+  ASSERT_EQ(listing.complete.size(), 1u);
+  const auto version = stores[0]->Load(listing.complete[0], *loaded);
+  ASSERT_TRUE(version.ok()) << version.status();
+  ExpectEqualParts(*loaded, loaded->ValueParts(), *want, want->ValueParts());
+  ExpectEqualParts(*loaded, loaded->OptimizerParts(), *want, want->OptimizerParts());
+  const auto entries = files_.List(JoinPath(kUri, "step-000000020"));
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  for (const DirectoryEntry& entry : *entries) {
+    EXPECT_THAT(entry.name, testing::Not(HasSubstr("taken"))) << "it is of no use any more";
+  }
+}
+
 }  // namespace
 }  // namespace muster::trainer

@@ -15,11 +15,13 @@
 
 namespace muster::trainer {
 
-// Identifies one writer of a checkpoint: its rank among `world_size` ranks of a round.
+// Identifies one writer of a checkpoint: its rank among `world_size` ranks of a round, or, when the
+// round is over, its shard among those of the state.
 struct CheckpointWriterId {
   v1alpha1::RoundId round;
   int rank = 0;
   int world_size = 1;
+  bool after_round = false;
 };
 
 // A checkpoint of which this rank still writes its share, or as the first rank waits for the
@@ -79,6 +81,13 @@ class Checkpoints {
   // checkpoint has of it; an error if that cannot be known, as of a damaged one.
   virtual absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
                                      const TrainingState& state) = 0;
+  // Call when `round`, in which the applied version was made, is over and no other will come: the
+  // ranks that are left save that version without a communicator, one of them each shard of it.
+  // Returns true for the rank that is to Save() the shard that this one holds.
+  virtual absl::StatusOr<bool> TakeShard(const TrainingState& state,
+                                         const v1alpha1::RoundId& round) = 0;
+  // Returns true if the applied version is complete on disk, whoever of the round has written it.
+  virtual bool IsComplete(const TrainingState& state, const v1alpha1::RoundId& round) = 0;
   // Fills the state's memory and returns the version that it then holds. DataLoss if the checkpoint
   // is damaged for good, FailedPrecondition if it is whole but of another model; after any other
   // error the checkpoint may still be good.

@@ -272,6 +272,40 @@ void RankCheckpoints::Save(const CheckpointWriterId& writer) {
   saved_step_ = state_.applied()->step();
 }
 
+absl::Status RankCheckpoints::SaveAfterRound(const v1alpha1::RoundId& round,
+                                             absl::Duration patience,
+                                             const std::atomic<bool>& interrupt) {
+  if (directory_ == nullptr || !state_.applied() || Durable()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
+  if (directory_->IsComplete(state_, round)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const bool takes, directory_->TakeShard(state_, round));
+  const Shard& shard = state_.shard();
+  if (takes) {
+    MUSTER_RETURN_IF_ERROR(directory_->Save(
+        state_,
+        {.round = round, .rank = shard.index, .world_size = shard.count, .after_round = true}));
+    MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
+    if (shard.whole()) {
+      return directory_->IsComplete(state_, round)
+                 ? absl::OkStatus()
+                 : absl::UnavailableError("the checkpoint could not be written");
+    }
+  }
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  const absl::Time deadline = clock_.Monotonic() + patience;
+  while (!directory_->IsComplete(state_, round)) {
+    if (interrupt) return absl::AbortedError("interrupted in the last checkpoint");
+    if (clock_.Monotonic() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the ranks that are left have not completed a checkpoint of it within ",
+                       SecondsText(patience),
+                       shard.whole() ? "" : ": perhaps none of them holds some part of the state"));
+    }
+    absl::SleepFor(std::min(patience, kLookAgain));
+  }
+  return absl::OkStatus();
+}
+
 void RankCheckpoints::SaveAlone(const v1alpha1::RoundId& round) {
   if (directory_ == nullptr) return;
   directory_->WaitIdle(absl::InfiniteDuration());

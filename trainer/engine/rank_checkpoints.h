@@ -91,6 +91,12 @@ class RankCheckpoints {
   // Saves the applied step unless HasSaved(), after an earlier checkpoint that is still being
   // written. Aborted when `interrupt` is raised.
   absl::Status SaveAtEnd(const CheckpointWriterId& writer, const std::atomic<bool>& interrupt);
+  // Call when `round` is over, no other will come, and the applied version is to be saved. The
+  // ranks that are left save it, each shard by one of those that hold it; every other one waits
+  // until it is complete, for at most `patience`. OK if nothing is to be saved. Aborted when
+  // `interrupt` is raised.
+  absl::Status SaveAfterRound(const v1alpha1::RoundId& round, absl::Duration patience,
+                              const std::atomic<bool>& interrupt);
   // Saves without the other ranks, and returns when that is written.
   void SaveAlone(const v1alpha1::RoundId& round);
   // Waits for a while after a save that failed. Aborted when `interrupt` is raised.

@@ -1,8 +1,10 @@
 #include "trainer/engine/trainer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/hash.h"
@@ -14,6 +16,7 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/device_memory.h"
 #include "trainer/engine/round_errors.h"
+#include "trainer/engine/torch_errors.h"
 
 namespace muster::trainer {
 namespace {
@@ -163,17 +166,25 @@ void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
   if (is_undecided_) {
     MUSTER_LOG(WARN, "nothing is saved: the ranks differ, and nothing tells which is right");
   }
-  // There is nobody to write with between rounds: the first rank writes alone if it has all.
-  if (stop.save() && !is_undecided_ && IsFirst() && parts_.state.applied() &&
-      !checkpoints_.HasSaved()) {
-    if (parts_.state.shard().whole()) {
-      checkpoints_.SaveAlone(round_);
-    } else {
-      MUSTER_LOG(WARN, "cannot save between rounds: this rank holds a part of the state only",
-                 {"step", parts_.state.applied()->step()});
-    }
-  }
-  Finish(true, "stopped between rounds");
+  StopAfterRound(stop.save() && !is_undecided_);
+}
+
+absl::Status Trainer::SaveAfterRound(const std::atomic<bool>& interrupt) {
+  return CatchTorch("saving", [&] {
+    return checkpoints_.SaveAfterRound(round_, settings_.shards_saved_within, interrupt);
+  });
+}
+
+// Other ranks may be lost: those that are left save what they hold, each by itself.
+void Trainer::StopAfterRound(bool save) {
+  save_ordered_ = stop_ordered_ = false;
+  constexpr char kStopped[] = "stopped between rounds";
+  if (!save) return Finish(true, kStopped);
+  const absl::Status saved = SaveAfterRound(parts_.inbox.interrupt());
+  if (saved.ok()) return Finish(true, kStopped);
+  if (parts_.inbox.interrupt()) return;  // a newer round goes on from the state
+  Finish(false, absl::StrCat(kStopped, "; step ", parts_.state.applied()->step(),
+                             " is not saved: ", saved.message()));
 }
 
 void Trainer::StepOnce() {
@@ -207,9 +218,12 @@ void Trainer::StepOnce() {
   if (!loss.ok()) return Stall(loss.status());
   if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
   if (!outcome->decision.stop_after()) return;
+  // Some rank has the order; all obey it, although others may be lost on the way.
+  stop_ordered_ = true;
+  save_ordered_ = outcome->decision.save_after();
+  const absl::Status status = EndRun("stopped", save_ordered_);
+  if (!status.ok()) return Stall(status);
   save_ordered_ = stop_ordered_ = false;
-  const absl::Status status = EndRun("stopped", outcome->decision.save_after());
-  if (!status.ok()) Stall(status);
 }
 
 // Saves after the step that was applied, unless the ranks hold that back; EndRun() makes the save
@@ -295,6 +309,7 @@ absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
   if (ordered || done) {
     MUSTER_RETURN_IF_ERROR(checkpoints_.SaveAtEnd(Writer(), parts_.inbox.interrupt()));
   }
+  if (ordered && !done) MUSTER_RETURN_IF_ERROR(SaveAtStop());
   MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
   if (ordered) MUSTER_RETURN_IF_ERROR(AwaitRoom());
   Finish(true, message);
@@ -313,6 +328,17 @@ absl::Status Trainer::AwaitRoom() {
     checkpoints_.SaveAlone(round_);
   }
   return absl::OkStatus();
+}
+
+// After a stop no other round saves what this one has not: the first rank waits for the others'
+// shares, and they until it has completed the checkpoint, so that all learn of a rank that is lost
+// meanwhile.
+absl::Status Trainer::SaveAtStop() {
+  const auto written = [&] { return checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()); };
+  if (!IsFirst()) MUSTER_RETURN_IF_ERROR(written());
+  MUSTER_RETURN_IF_ERROR(mesh_->world().Barrier()->Wait());
+  if (IsFirst()) MUSTER_RETURN_IF_ERROR(written());
+  return mesh_->world().Barrier()->Wait();
 }
 
 // The run may not skip more steps, as every rank has seen in the vote. All ranks give up, so that
@@ -340,6 +366,21 @@ void Trainer::Finish(bool succeeded, const std::string& message) {
 // other round mends: the job's failure policy judges how the rank ends.
 bool Trainer::DiskFailsAgain() const { return parts_.state.rests().refusals() > 1; }
 
+// Nobody can train on such data, say, but the steps so far are good. No newer round interrupts the
+// save, because this rank joins none. Returns what the message says of it.
+std::string Trainer::SaveBeforeBadInput(const absl::Status& error) {
+  const std::atomic<bool> never = false;
+  const TrainingState& state = parts_.state;
+  if (!absl::IsInvalidArgument(error) || !state.applied() || state.applied()->step() == 0)
+    return "";
+  const absl::Status saved =
+      state.shard().whole()
+          ? SaveAfterRound(never)
+          : absl::FailedPreconditionError("this rank holds a part of the state only");
+  if (saved.ok()) return "";
+  return absl::StrCat("; step ", state.applied()->step(), " is not saved: ", saved.message());
+}
+
 void Trainer::Stall(const absl::Status& error) {
   const std::string record = mesh_->world().DumpFlightRecord();
   state_ = State::kHolding;
@@ -350,8 +391,7 @@ void Trainer::Stall(const absl::Status& error) {
              {"flight_record", record});
   if (DiskFailsAgain() || !IsErrorOfRound(error)) {
     exit_code_ = absl::IsInvalidArgument(error) ? kExitBadInput : kExitFailed;
-    Finish(false, std::string(error.message()));
-    return;
+    return Finish(false, absl::StrCat(error.message(), SaveBeforeBadInput(error)));
   }
   FromTrainer message;
   v1alpha1::RankStalled& stalled = *message.mutable_stalled();
@@ -360,6 +400,7 @@ void Trainer::Stall(const absl::Status& error) {
   if (parts_.state.applied()) *stalled.mutable_version() = *parts_.state.applied();
   stalled.set_error(std::string(error.message()));
   parts_.outbox.Send(message);
+  if (stop_ordered_) StopAfterRound(save_ordered_);
 }
 
 }  // namespace muster::trainer

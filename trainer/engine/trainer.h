@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_ENGINE_TRAINER_H_
 #define MUSTER_TRAINER_ENGINE_TRAINER_H_
 
+#include <atomic>
 #include <climits>
 #include <cstdint>
 #include <memory>
@@ -120,7 +121,11 @@ class Trainer {
   absl::StatusOr<std::optional<double>> AfterStep(const StepOutcome& outcome);
   void SaveIfDue(const StepOutcome& outcome);
   absl::Status EndRun(const std::string& message, bool ordered);
+  absl::Status SaveAtStop();
   absl::Status AwaitRoom();
+  absl::Status SaveAfterRound(const std::atomic<bool>& interrupt);
+  void StopAfterRound(bool save);
+  std::string SaveBeforeBadInput(const absl::Status& error);
   void GiveUp(const v1alpha1::StepDecision& decision);
   bool DiskFailsAgain() const;
   void Stall(const absl::Status& error);

@@ -1,7 +1,11 @@
 // Tests rounds that go on from checkpoints: bad ones, their histories, and a last step that is not
 // saved.
+#include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
 #include "base/mutex.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/testing/thread_rounds.h"
@@ -123,6 +127,117 @@ TEST_F(TrainerTest, ACheckpointLoadedAtTheLastStepIsDurable) {
   const auto positions = Prepare({b.get()});
   Go({b.get()}, FromCheckpoint(positions[0].checkpoints(0), 2));
   EXPECT_EQ(b->AwaitFinished().durable().step(), 5);
+}
+
+class TrainerStopTest : public TrainerTest {
+ protected:
+  // Three ranks hold step 8 and compute step 9.
+  void SetUp() override {
+    Prepare(Ranks());
+    for (ThreadTrainer* rank : Ranks()) rank->feed().HoldAt(9);
+    Go(Ranks(), Fresh(1));
+    for (ThreadTrainer* rank : Ranks()) rank->feed().AwaitHeld();
+  }
+  std::vector<ThreadTrainer*> Ranks() { return {a_.get(), b_.get(), c_.get()}; }
+  // The ranks that are left end well, and know that their step, `step` or a later one, is on disk.
+  void ExpectSaved(const std::vector<ThreadTrainer*>& left, int64_t step) {
+    for (ThreadTrainer* rank : left) {
+      const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+      EXPECT_TRUE(finished.succeeded()) << finished.message();
+      EXPECT_GE(finished.version().step(), step);
+      EXPECT_EQ(finished.durable().step(), finished.version().step());
+    }
+    MutexLock lock(disk_.mu);
+    ASSERT_EQ(disk_.saved.size(), 1u);
+    EXPECT_GE(disk_.saved.begin()->second.version.step(), step);
+  }
+
+  std::unique_ptr<ThreadTrainer> a_ = Start(), b_ = Start(), c_ = Start();
+};
+
+TEST_F(TrainerStopTest, SurvivorsSaveIfRankZeroDiesBeforeTheStop) {
+  a_->Kill();
+  for (ThreadTrainer* rank : {b_.get(), c_.get()}) {
+    rank->feed().Release();
+    rank->outbox().Await(v1alpha1::FromTrainer::kStalled);
+  }
+  for (ThreadTrainer* rank : {b_.get(), c_.get()}) rank->Stop(/*save=*/true);
+  ExpectSaved({b_.get(), c_.get()}, 8);
+}
+
+TEST_F(TrainerStopTest, SurvivorsSaveIfRankZeroDiesAfterTheStop) {
+  for (ThreadTrainer* rank : {b_.get(), c_.get()}) rank->Stop(/*save=*/true);
+  a_->Kill();
+  for (ThreadTrainer* rank : {b_.get(), c_.get()}) rank->feed().Release();
+  ExpectSaved({b_.get(), c_.get()}, 8);
+}
+
+TEST_F(TrainerStopTest, SurvivorsSaveIfRankZeroDiesInTheSave) {
+  {
+    MutexLock lock(disk_.mu);
+    disk_.stuck = {0};
+  }
+  for (ThreadTrainer* rank : Ranks()) rank->Stop(/*save=*/true);
+  for (ThreadTrainer* rank : Ranks()) rank->feed().Release();
+  {
+    MutexLock lock(disk_.mu);
+    while (disk_.begun.count(0) == 0) disk_.changed.Wait(disk_.mu);
+  }
+  a_->Kill();
+  {
+    MutexLock lock(disk_.mu);
+    disk_.stuck.clear();
+    disk_.changed.NotifyAll();
+  }
+  ExpectSaved({b_.get(), c_.get()}, 9);
+}
+
+TEST_F(TrainerStopTest, RankZeroSavesIfAnotherDiesInTheSave) {
+  {
+    MutexLock lock(disk_.mu);
+    disk_.stuck = {1};
+  }
+  for (ThreadTrainer* rank : Ranks()) rank->Stop(/*save=*/true);
+  for (ThreadTrainer* rank : Ranks()) rank->feed().Release();
+  {
+    MutexLock lock(disk_.mu);
+    while (disk_.begun.count(1) == 0) disk_.changed.Wait(disk_.mu);
+  }
+  b_->Kill();
+  ExpectSaved({a_.get(), c_.get()}, 9);
+}
+
+TEST_F(TrainerTest, AJobThatFailsForItsDataSavesFirst) {
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  b->feed().FailFrom(9);
+  Go({a.get(), b.get()}, Fresh(1));
+  const v1alpha1::TrainerFinished finished = b->AwaitFinished();
+  EXPECT_FALSE(finished.succeeded());
+  EXPECT_EQ(finished.message(), "the data hold token 500 at position 7");
+  EXPECT_EQ(finished.version().step(), 8);
+  EXPECT_EQ(finished.durable().step(), 8);
+  b->AwaitEnd();
+  EXPECT_EQ(b->exit_code(), kExitBadInput);
+}
+
+TEST_F(TrainerTest, SurvivorsWithAPartOfTheStateDoNotReportAStopThatSavedNothingAsSuccess) {
+  settings_.shards_saved_within = absl::ZeroDuration();
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().HoldAt(9);
+  Go({a.get(), b.get()}, Fresh(1), 2);
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().AwaitHeld();
+  a->Kill();
+  b->feed().Release();
+  b->outbox().Await(v1alpha1::FromTrainer::kStalled);
+  b->Stop(/*save=*/true);
+  const v1alpha1::TrainerFinished finished = b->AwaitFinished();
+  EXPECT_FALSE(finished.succeeded());
+  EXPECT_EQ(finished.message(),
+            "stopped between rounds; step 8 is not saved: the ranks that are left have not "
+            "completed a checkpoint of it within 0: perhaps none of them holds some part of the "
+            "state");
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ struct TrainerSettings {
   // A rank that does not see the mark of another one after this long has another directory. NFS
   // clients by default look anew for a missing file after 30 to 60 seconds.
   absl::Duration mark_seen_within = absl::Seconds(70);
+  // Ranks that stop after their round wait for the shards that others save for so long: less than
+  // the time that an agent gives a stop with a checkpoint.
+  absl::Duration shards_saved_within = absl::Seconds(45);
 };
 
 }  // namespace muster::trainer

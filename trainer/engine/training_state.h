@@ -178,8 +178,9 @@ class TrainingState {
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Gradients() const;
   // Returns what this rank holds of the parameters: its slices of values that are divided, and all
-  // of the others.
-  std::vector<TensorPart> ValueParts() const;
+  // of the others; or its slices only, which alone are sure to be of the applied version where
+  // ranks have not gathered it.
+  std::vector<TensorPart> ValueParts(bool slices_only = false) const;
   // Returns what this shard holds of the tensors of optimizer state, which are named
   // <parameter>.<state> and have the parameter's shape.
   std::vector<TensorPart> OptimizerParts() const;

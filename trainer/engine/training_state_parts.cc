@@ -62,10 +62,10 @@ std::vector<NamedTensor> TrainingState::Gradients() const {
   return out;
 }
 
-std::vector<TensorPart> TrainingState::ValueParts() const {
+std::vector<TensorPart> TrainingState::ValueParts(bool slices_only) const {
   std::vector<TensorPart> out;
   for (const Unit& unit : units_) {
-    const bool divided = unit.divides_values();
+    const bool divided = slices_only || unit.divides_values();
     const TreeNode run = divided ? unit.held().chunks : TreeNode{0, unit.layout().chunks()};
     const at::Tensor& values = divided ? unit.held().values : unit.values();
     for (const UnitTensor& tensor : unit.layout().tensors) {

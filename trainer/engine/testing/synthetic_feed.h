@@ -36,6 +36,9 @@ class SyntheticFeed final : public BatchFeed {
       changed_.NotifyAll();
       changed_.Wait(mu_);
     }
+    if (step >= bad_from_) {
+      return absl::InvalidArgumentError("the data hold token 500 at position 7");
+    }
     MicroBatch batch = Make(place.consumed + place.micro_batch * options_.micro_batch);
     samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
     return batch;
@@ -59,6 +62,11 @@ class SyntheticFeed final : public BatchFeed {
     hold_at_ = step;
     held_ = false;
     changed_.NotifyAll();
+  }
+  // Training fails from this step on, as with data that nobody can train on.
+  void FailFrom(int64_t step) {
+    MutexLock lock(mu_);
+    bad_from_ = step;
   }
   void Release() { HoldAt(INT64_MAX); }
   void AwaitHeld() {
@@ -92,6 +100,7 @@ class SyntheticFeed final : public BatchFeed {
   CondVar changed_;
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t hold_at_ MUSTER_GUARDED_BY(mu_) = INT64_MAX;
+  int64_t bad_from_ MUSTER_GUARDED_BY(mu_) = INT64_MAX;
   std::vector<int64_t> samples_ MUSTER_GUARDED_BY(mu_);
 };
 

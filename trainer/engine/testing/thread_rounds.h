@@ -94,6 +94,9 @@ class MemoryCheckpoints final : public Checkpoints {
     absl::Status save_fault MUSTER_GUARDED_BY(mu);
     absl::Status load_fault MUSTER_GUARDED_BY(mu);
     int64_t marked_round MUSTER_GUARDED_BY(mu) = 0;
+    std::set<int> begun MUSTER_GUARDED_BY(mu);  // ranks that have begun to save
+    // The steps that a rank saves for the others after their round.
+    std::set<int64_t> taken MUSTER_GUARDED_BY(mu);
     // Shares of these ranks are not written until the rank is taken out.
     std::set<int> stuck MUSTER_GUARDED_BY(mu);
     std::optional<StorageTrouble> trouble MUSTER_GUARDED_BY(mu);  // of the stuck ranks
@@ -158,6 +161,8 @@ class MemoryCheckpoints final : public Checkpoints {
     MUSTER_RETURN_IF_ERROR(disk_.save_fault);
     MUSTER_RETURN_IF_ERROR(disk_.write_fault);
     share_ = std::move(saved);
+    disk_.begun.insert(rank_);
+    disk_.changed.NotifyAll();
     IsStuck();
     return absl::OkStatus();
   }
@@ -176,7 +181,23 @@ class MemoryCheckpoints final : public Checkpoints {
     }
     return true;
   }
-  void Abandon() override {}
+  void Abandon() override {
+    MutexLock lock(disk_.mu);
+    share_.reset();
+  }
+  absl::StatusOr<bool> TakeShard(const TrainingState& state, const v1alpha1::RoundId&) override {
+    MutexLock lock(disk_.mu);
+    return disk_.taken.insert(state.applied()->step()).second;
+  }
+  bool IsComplete(const TrainingState& state, const v1alpha1::RoundId&) override {
+    MutexLock lock(disk_.mu);
+    const auto found = disk_.saved.find(NameOf(state.applied()->step()));
+    if (found == disk_.saved.end() || found->second.history != state.commit().history()) {
+      return false;
+    }
+    durable_ = found->second.version;
+    return true;
+  }
   absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
                              const TrainingState& state) override {
     MutexLock lock(disk_.mu);
@@ -204,13 +225,14 @@ class MemoryCheckpoints final : public Checkpoints {
   }
 
  private:
+  static std::string NameOf(int64_t step) { return "step-" + std::to_string(1000000 + step); }
   // Returns true if this rank's share is still being written; else publishes it, if there is one.
   bool IsStuck() MUSTER_REQUIRES(disk_.mu) {
     if (!share_) return false;
     if (disk_.stuck.count(rank_) > 0) return true;
     if (rank_ == 0) {
       durable_ = share_->version;
-      const std::string name = "step-" + std::to_string(1000000 + share_->version.step());
+      const std::string name = NameOf(share_->version.step());
       disk_.saved[name] = *std::move(share_);
     }
     share_.reset();

@@ -162,6 +162,13 @@ const ManifestCase kContradictions[] = {
      "uri: corpus.txt, format: Bytes, tokenizer: {kind: Bpe, vocabulary: 1024}",
      "job.yaml:8: spec.trainer.data.tokenizer.kind: format Bytes is tokenized by kind Byte: leave "
      "the tokenizer out, or set format to Text\n"},
+    {"TokensWithBpeToTrain", "{preset: gpt2-nano}\n    data: {uri: corpus.txt}",
+     "{preset: gpt2-nano, vocabulary: 1000}\n    data: {uri: corpus.txt, format: Tokens, "
+     "tokenizer: "
+     "{kind: Bpe, vocabulary: 1024}}",
+     "job.yaml:8: spec.trainer.data.tokenizer.vocabulary: no tokenizer is trained on format "
+     "Tokens, which another one has made: give the uri of that, or leave the tokenizer out and set "
+     "model.vocabulary\n"},
     {"ByteWithVocabulary", "uri: corpus.txt", "uri: corpus.txt, tokenizer: {vocabulary: 1024}",
      "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Byte has 256 tokens and no file: leave "
      "uri and vocabulary out, or set kind to Bpe\n"},

@@ -191,6 +191,11 @@ Broken BytesAreByteTokens(const DataSpec& data) {
                 data.tokenizer().kind() == "Byte");
 }
 
+Broken TokensHaveTheirTokenizer(const DataSpec& data) {
+  return Unless(data.format() != "Tokens" || !data.has_tokenizer() ||
+                data.tokenizer().kind() != "Bpe" || data.tokenizer().has_uri());
+}
+
 Broken TokenTypeOfTokens(const DataSpec& data) {
   return Unless(data.format() == "Tokens" || !data.has_token_type());
 }
@@ -329,6 +334,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"rope-scaling-of-kind", Typed<RopeScalingSpec, RopeScalingOfKind>},
       {"frequency-factors-order", Typed<RopeScalingSpec, FrequencyFactorsOrder>},
       {"bytes-are-byte-tokens", Typed<DataSpec, BytesAreByteTokens>},
+      {"tokens-have-their-tokenizer", Typed<DataSpec, TokensHaveTheirTokenizer>},
       {"token-type-of-tokens", Typed<DataSpec, TokenTypeOfTokens>},
       {"byte-has-no-options", Typed<TokenizerSpec, ByteHasNoOptions>},
       {"bpe-has-source", Typed<TokenizerSpec, BpeHasSource>},

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "trainer/data/token_check.h"
 #include "trainer/data/unicode_classes.h"
 
 namespace muster::trainer {
@@ -44,6 +47,42 @@ absl::Status CheckText(const Document& document) {
       document.name, at, static_cast<unsigned char>(document.bytes()[at])));
 }
 
+// Returns true if the first lines of a document are JSON objects, one a line.
+bool IsJsonLines(std::string_view text) {
+  constexpr size_t kMostLine = 1 << 20;
+  constexpr int kLines = 4;
+  int lines = 0;
+  while (lines < kLines && !text.empty()) {
+    const std::string_view whole = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), whole.size() + 1));
+    const std::string_view line = absl::StripAsciiWhitespace(whole);
+    if (line.empty()) continue;
+    if (line.front() != '{') return false;
+    const absl::StatusOr<Json> json = ParseJson(line, kMostLine);
+    if (!json.ok() || !json->is_object()) return false;
+    ++lines;
+  }
+  return lines > 0;
+}
+
+// A few files of JSON belong to a corpus of code; as the corpus itself they would be learned with
+// their braces and keys.
+absl::Status CheckNotJson(const Corpus& corpus) {
+  uint64_t json_bytes = 0;
+  const Document* first = nullptr;
+  for (const Document& document : corpus.documents) {
+    if (!IsJsonLines(document.bytes())) continue;
+    json_bytes += document.bytes().size();
+    if (first == nullptr) first = &document;
+  }
+  if (json_bytes <= corpus.bytes() / 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      first->name,
+      ": is JSON, one object a line, which would be trained on with its braces and keys; write the "
+      "text alone into a file, as jq -r .text does, or set data.format to Bytes to train on it as "
+      "it is"));
+}
+
 }  // namespace
 
 uint64_t Corpus::bytes() const {
@@ -78,6 +117,7 @@ absl::StatusOr<Corpus> OpenCorpus(Files& files, const std::string& path, TextFor
     if (format == TextFormat::kText) MUSTER_RETURN_IF_ERROR(CheckText(corpus.documents.back()));
   }
   if (corpus.documents.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
+  if (format == TextFormat::kText) MUSTER_RETURN_IF_ERROR(CheckNotJson(corpus));
   return corpus;
 }
 
@@ -85,6 +125,9 @@ absl::StatusOr<Tokens> OpenTokenFile(Files& files, const std::string& path, Toke
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, files.Map(path));
   const std::string_view bytes = file->bytes();
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
+  if (absl::Status known = CheckTokenBytes(bytes, type); !known.ok()) {
+    return absl::Status(known.code(), absl::StrCat(path, ": ", known.message()));
+  }
   if (bytes.size() % TokenBytes(type) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", bytes.size(),
                                                    " bytes are not a whole number of ",

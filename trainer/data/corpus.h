@@ -32,11 +32,11 @@ struct Corpus {
 };
 
 // Opens a corpus; with kText every document is checked to be UTF-8. Every error has the path:
-// NotFound, or InvalidArgument if it is empty, or with the offset and value of the first byte that
-// is not text.
+// NotFound, or InvalidArgument if it is empty, with the offset and value of the first byte that is
+// not text, or if most of it is JSON with the text inside.
 absl::StatusOr<Corpus> OpenCorpus(Files& files, const std::string& path, TextFormat format);
 
-// Opens a file of raw little-endian token ids.
+// Opens a file of raw little-endian token ids. Refuses what CheckTokenBytes() knows to be none.
 absl::StatusOr<Tokens> OpenTokenFile(Files& files, const std::string& path, TokenType type);
 
 }  // namespace muster::trainer

@@ -68,6 +68,26 @@ TEST_F(CorpusTest, MissingAndEmptyPathsAreRefused) {
   EXPECT_EQ(Open("/dir").message(), "/dir: holds no files");
 }
 
+TEST_F(CorpusTest, JsonWithTheTextInsideIsRefused) {
+  std::string lines;
+  for (int i = 0; i < 50; ++i)
+    lines += "{\"text\": \"Document. The quick brown fox.\", \"id\": 7}\n";
+  const std::string want =
+      ": is JSON, one object a line, which would be trained on with its braces and keys; write the "
+      "text alone into a file, as jq -r .text does, or set data.format to Bytes to train on it as "
+      "it is";
+  Write("/docs.jsonl", lines);
+  Write("/docs.txt", "\n" + lines);
+  EXPECT_EQ(Open("/docs.jsonl").message(), "/docs.jsonl" + want);
+  EXPECT_EQ(Open("/docs.txt").message(), "/docs.txt" + want) << "the name does not matter";
+  EXPECT_TRUE(OpenCorpus(files_, "/docs.jsonl", TextFormat::kBytes).ok());
+  Write("/code/package.json", lines);
+  Write("/code/main.js", std::string(lines.size() + 1, 'x'));
+  EXPECT_TRUE(Open("/code").ok()) << "code has some";
+  Write("/prose", "{He} said so.\n{\"a\": 1}\n");
+  EXPECT_TRUE(Open("/prose").ok());
+}
+
 TEST_F(CorpusTest, TokenFilesAreWholeTokens) {
   Write("/t", std::string("\x01\x00\xFF\xFF\x02\x00", 6));
   const Tokens tokens = OpenTokenFile(files_, "/t", TokenType::kU16).value();
@@ -76,6 +96,11 @@ TEST_F(CorpusTest, TokenFilesAreWholeTokens) {
   EXPECT_EQ(tokens.Slice(2, 3).at(0), 2u);
   EXPECT_EQ(OpenTokenFile(files_, "/t", TokenType::kU32).status().message(),
             "/t: 6 bytes are not a whole number of 4-byte tokens");
+  Write("/t.npy", "\x93NUMPY and the rest");
+  EXPECT_EQ(
+      OpenTokenFile(files_, "/t.npy", TokenType::kU16).status().message(),
+      "/t.npy: is a NumPy array: array.tofile(\"tokens.bin\") writes its numbers alone; format "
+      "Tokens takes token numbers alone");
 }
 
 }  // namespace

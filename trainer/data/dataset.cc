@@ -101,6 +101,13 @@ absl::Status OpenText(Files& files, const DatasetOptions& options, Dataset& data
 
 absl::Status OpenTokens(Files& files, const DatasetOptions& options, Dataset& dataset,
                         Tokens& tokens) {
+  const bool learns = options.tokenizer == DatasetOptions::TokenizerKind::kBpe;
+  if (learns && options.tokenizer_path.empty()) {
+    return absl::InvalidArgumentError(
+        "data.tokenizer: no tokenizer is trained on format Tokens, which another one has made: "
+        "give "
+        "the uri of that, or leave it out and set model.vocabulary");
+  }
   MUSTER_ASSIGN_OR_RETURN(tokens, OpenTokenFile(files, options.path, options.token_type));
   dataset.token_file = options.path;
   if (options.tokenizer_path.empty()) return absl::OkStatus();

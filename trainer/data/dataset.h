@@ -35,7 +35,7 @@ struct Dataset {
   Tokens validation;                     // empty when none is kept
   std::unique_ptr<Tokenizer> tokenizer;  // null for format kTokens without a tokenizer_path
   // Ids are below this. 0 for format kTokens without a tokenizer_path: only the model has a
-  // vocabulary. Opening does not scan such files, so the code that reads tokens must check them.
+  // vocabulary. Opening does not scan such files: see CheckTokenIds().
   uint32_t vocabulary = 0;
   // Hashes the names below `path`, the sizes and the contents of the files of text, and the
   // tokenizer.

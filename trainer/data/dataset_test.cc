@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/testing/memory_files.h"
 #include "trainer/data/token_cache.h"
+#include "trainer/data/token_check.h"
 #include "trainer/data/tokens.h"
 
 namespace muster::trainer {
@@ -123,6 +124,17 @@ TEST_F(DatasetTest, ATokenFileHasTheVocabularyOfItsTokenizerOrNone) {
   EXPECT_EQ(OpenDataset(files_, options_)->vocabulary, 257u);
 }
 
+TEST_F(DatasetTest, NoTokenizerIsTrainedOnTokens) {
+  Write("/tokens.bin", std::string(40, '\x01'));
+  options_.path = "/tokens.bin";
+  options_.format = DatasetOptions::Format::kTokens;
+  options_.tokenizer = DatasetOptions::TokenizerKind::kBpe;
+  options_.tokenizer_vocabulary = 500;
+  EXPECT_EQ(OpenDataset(files_, options_).status().message(),
+            "data.tokenizer: no tokenizer is trained on format Tokens, which another one has made: "
+            "give the uri of that, or leave it out and set model.vocabulary");
+}
+
 // A quarter of a terabyte, most of it a hole: reading all of it would take longer than a test may.
 TEST_F(DatasetTest, OpeningATokenFileDoesNotScanIt) {
   options_.path = testing::TempDir() + "/huge.bin";
@@ -135,6 +147,7 @@ TEST_F(DatasetTest, OpeningATokenFileDoesNotScanIt) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(dataset->training.size() + dataset->validation.size(), kBytes / 2u);
   EXPECT_EQ(dataset->unigram_entropy, 0.0);
+  EXPECT_TRUE(CheckTokenIds(dataset->training, 1).ok());
   EXPECT_TRUE(FileSystem().Remove(options_.path).ok());
 }
 

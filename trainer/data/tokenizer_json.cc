@@ -206,7 +206,7 @@ Json FormatModel(const BpeModel& model, const Json& vocabulary, const Json& merg
 }  // namespace
 
 absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text) {
-  absl::StatusOr<Json> root = ParseJson(text);
+  absl::StatusOr<Json> root = ParseUniqueJson(text);
   if (!root.ok()) return Bad(std::string(root.status().message()));
   if (!root->is_object()) return Bad("must be an object");
   const Json& model_json = ValueField(*root, "model");

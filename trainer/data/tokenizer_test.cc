@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "base/json.h"
 #include "trainer/data/bpe_model.h"
 #include "trainer/data/bpe_tokenizer.h"
@@ -305,6 +307,12 @@ TEST(BpeTest, TheTimeForOneVeryLongWordIsNotQuadratic) {
   const BpeTokenizer tokenizer = Make(TrainBpe({SomeText(4)}, 400).value());
   const std::string word(1 << 20, 'a');
   EXPECT_EQ(tokenizer.Decode(Encode(tokenizer, word)), word);
+}
+
+TEST(TokenizerJsonTest, ATokenThatTheVocabularyHasTwiceIsRefused) {
+  const absl::Status read =
+      ParseTokenizerJson(R"({"model": {"vocab": {"a": 0, "a": 1}}})").status();
+  EXPECT_TRUE(absl::StrContains(read.message(), "the JSON has the key \"a\" twice")) << read;
 }
 
 }  // namespace

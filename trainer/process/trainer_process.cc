@@ -156,6 +156,19 @@ absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::Train
   return memory;
 }
 
+// Text cannot hold ids that its tokenizer does not have; a file of tokens can.
+absl::Status CheckIds(const Dataset& dataset, const v1alpha1::DataSpec& spec, int64_t vocabulary) {
+  if (spec.format() != "Tokens") return absl::OkStatus();
+  for (const Tokens* part : {&dataset.training, &dataset.validation}) {
+    const absl::Status checked = CheckTokenIds(*part, vocabulary);
+    if (checked.ok()) continue;
+    const char* const which = part == &dataset.training ? "" : "in its end, kept for validation, ";
+    return absl::Status(checked.code(),
+                        absl::StrCat("data.uri: ", spec.uri(), ": ", which, checked.message()));
+  }
+  return absl::OkStatus();
+}
+
 // Refuses another job's checkpoints: they are neither read nor written. Whether the directory can
 // be written at all matters only when training begins, and when it saves: see Trainer::Join.
 absl::Status Claim(CheckpointStore& store) {
@@ -181,6 +194,7 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
   if (vocabulary == 0) {
     return absl::InvalidArgumentError("the model's vocabulary is unknown: set model.vocabulary");
   }
+  MUSTER_RETURN_IF_ERROR(CheckIds(dataset_, spec.data(), vocabulary));
   MUSTER_ASSIGN_OR_RETURN(source_, BatchSource::Create(dataset_.training, dataset_.validation,
                                                        {.sequence = training.sequence,
                                                         .micro_batch = training.micro_batch,

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "agent/core/message_fit.h"
 #include "base/exit_codes.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "proto/muster/v1alpha1/protocol.h"
@@ -69,7 +70,7 @@ void WorkerMachine::On(const StreamOpened&) {
   *hello->mutable_protocols() = v1alpha1::OwnProtocols();
   said_loading_ = IsLoading();
   hello->set_loading(said_loading_);
-  Do(SendToOperator{std::move(message)});
+  Say(std::move(message));
 }
 
 void WorkerMachine::On(const StreamClosed& event) {
@@ -121,7 +122,7 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
   settings_ = ReadWelcome(welcome, config_);
   attached_ = true;
   next_heartbeat_ = now_;
-  for (AgentMessage& report : buffer_.Take()) Do(SendToOperator{std::move(report)});
+  for (AgentMessage& report : buffer_.Take()) Say(std::move(report));
   ServeReplicas(settings_->spec);
   ReportState();
   StartEarly();
@@ -154,7 +155,7 @@ void WorkerMachine::Refuse(const RoundId& order, const std::string& reason) {
   *message.mutable_refused()->mutable_order() = order;
   *message.mutable_refused()->mutable_seen() = seen_;
   message.mutable_refused()->set_reason(reason);
-  Do(SendToOperator{std::move(message)});
+  Say(std::move(message));
 }
 
 std::string WorkerMachine::WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const {
@@ -265,6 +266,7 @@ void WorkerMachine::On(const Tick&) {
   last_tick_ = now_;
   if (gap > kLongTick) ForgiveSilence(gap);
   FlushCommandSteps(/*now=*/false);
+  FlushCommandSaved(/*now=*/false);
   for (RankSlot& slot : slots_) WatchSlot(slot);
   if (attached_ && (now_ >= next_heartbeat_ || said_loading_ != IsLoading())) Heartbeat();
   const absl::Duration deadline =
@@ -281,7 +283,7 @@ void WorkerMachine::Heartbeat() {
   AgentMessage message;
   *message.mutable_heartbeat()->mutable_round() = round_;
   message.mutable_heartbeat()->set_loading(said_loading_);
-  Do(SendToOperator{std::move(message)});
+  Say(std::move(message));
 }
 
 // The agent was stopped or starved, so it could neither hear its ranks nor reach the operator:
@@ -304,8 +306,12 @@ void WorkerMachine::NoteFreeze(absl::Time awake) {
                          "; the operator has replaced this worker or will"));
 }
 
+void WorkerMachine::Say(AgentMessage message) {
+  for (AgentMessage& part : FitToLimits(std::move(message))) Do(SendToOperator{std::move(part)});
+}
+
 void WorkerMachine::Report(AgentMessage message) {
-  if (attached_) return Do(SendToOperator{std::move(message)});
+  if (attached_) return Say(std::move(message));
   buffer_.Add(std::move(message));
 }
 
@@ -314,7 +320,7 @@ void WorkerMachine::ReportIfAttached(const T& state) {
   if (!attached_) return;
   AgentMessage message;
   Put(message, state);
-  Do(SendToOperator{std::move(message)});
+  Say(std::move(message));
 }
 
 void WorkerMachine::ReportState() {

@@ -103,6 +103,7 @@ class WorkerMachine {
   void AddCommandSteps(RankSlot& slot, const v1alpha1::StepReports& reports);
   // Sends the steps collected so far if the last batch was long enough ago or `now` is true.
   void FlushCommandSteps(bool now);
+  void FlushCommandSaved(bool now);
   // True if a command's rank asks for notices, so that it is worth while to wait for it.
   bool CommandHearsNotices() const;
   // Tells a rank of a command, if it hears notices, that it has until `deadline` to save and end.
@@ -154,6 +155,8 @@ class WorkerMachine {
   bool StopIsDone() const;
   bool AnyAlive() const;
 
+  // Sends `message` within the limits of agent_limits.h, in several if need be.
+  void Say(v1alpha1::AgentMessage message);
   // Sends a report to the operator, or buffers it until one is attached.
   void Report(v1alpha1::AgentMessage message);
   // Reports that follow from the present state are not buffered but repeated after every Welcome.
@@ -206,6 +209,9 @@ class WorkerMachine {
   // Steps that a command has reported and the operator has not been sent yet.
   v1alpha1::StepReports command_steps_;
   absl::Time command_steps_sent_ = absl::InfinitePast();
+  // The newest checkpoint that the command reported soon after another.
+  std::optional<v1alpha1::CheckpointReport> command_saved_;
+  absl::Time command_saved_sent_ = absl::InfinitePast();
 
   // State of the stop.
   StopCause stop_cause_ = StopCause::kOrder;

@@ -1,6 +1,7 @@
 // The part of the worker machine that hears a job's own command and gives it notice. A command says
 // nothing unless its script uses the client (agent/client), so nothing here is required of it.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,8 +16,10 @@ using v1alpha1::ToTrainer;
 
 namespace {
 
-// A script may report every step, and steps may be fast.
+// A script may report every step, and steps may be fast. Of its checkpoints the newest counts.
 constexpr absl::Duration kBetweenBatches = absl::Milliseconds(100);
+// The operator takes some thousand steps a second of one worker; of more the newest count.
+constexpr int kMostOfABatch = 200;
 
 }  // namespace
 
@@ -29,11 +32,9 @@ void WorkerMachine::OnCommandMessage(RankSlot& slot, const FromTrainer& message)
   if (phase_ == Phase::kPreparing || first_rank_ + slot.local_rank != 0) return;
   if (message.has_steps()) AddCommandSteps(slot, message.steps());
   if (!message.has_checkpoint()) return;
-  FlushCommandSteps(/*now=*/true);
-  AgentMessage report;
-  *report.mutable_checkpoint() = message.checkpoint();
-  report.mutable_checkpoint()->mutable_version()->set_attempt(round_.round());
-  Report(std::move(report));
+  command_saved_ = message.checkpoint();
+  command_saved_->mutable_version()->set_attempt(round_.round());
+  FlushCommandSaved(/*now=*/false);
 }
 
 // The time since the last report was spent on its steps. The first one of a process also has the
@@ -51,7 +52,7 @@ void WorkerMachine::AddCommandSteps(RankSlot& slot, const v1alpha1::StepReports&
     slot.reported_at = now_;
   }
   auto* steps = command_steps_.mutable_steps();
-  const int too_many = steps->size() - ReportBuffer::kMaxSteps;
+  const int too_many = steps->size() - kMostOfABatch;
   if (too_many > 0) steps->DeleteSubrange(0, too_many);
 }
 
@@ -61,6 +62,17 @@ void WorkerMachine::FlushCommandSteps(bool now) {
   command_steps_sent_ = now_;
   AgentMessage report;
   *report.mutable_steps() = std::exchange(command_steps_, {});
+  Report(std::move(report));
+}
+
+// The steps that the checkpoint has in it go first.
+void WorkerMachine::FlushCommandSaved(bool now) {
+  if (!command_saved_.has_value()) return;
+  if (!now && now_ - command_saved_sent_ < kBetweenBatches) return;
+  command_saved_sent_ = now_;
+  FlushCommandSteps(/*now=*/true);
+  AgentMessage report;
+  *report.mutable_checkpoint() = *std::exchange(command_saved_, std::nullopt);
   Report(std::move(report));
 }
 

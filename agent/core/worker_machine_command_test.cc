@@ -98,6 +98,42 @@ TEST(WorkerMachineCommandTest, ACheckpointIsReportedAfterItsStep) {
   EXPECT_EQ(said[1].checkpoint().version().attempt(), 1);
 }
 
+// A script may report a checkpoint thousands of times a second, and the operator bounds what it
+// hears from a worker.
+TEST(WorkerMachineCommandTest, OfCheckpointsInQuickSuccessionTheNewestIsReported) {
+  CommandWorld world;
+  v1alpha1::FromTrainer message;
+  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  for (int step = 1; step <= 5000; ++step) {
+    world.Report(0, step);
+    message.mutable_checkpoint()->mutable_version()->set_step(step);
+    world.FromRank(0, message);
+  }
+  EXPECT_LE(world.TakeSaid().size(), 2u);
+  world.Pass(absl::Seconds(1));
+  int64_t saved = 0;
+  for (const auto& said : world.TakeSaid()) {
+    if (said.has_checkpoint()) saved = said.checkpoint().version().step();
+  }
+  EXPECT_EQ(saved, 5000);
+}
+
+TEST(WorkerMachineCommandTest, TheLastCheckpointIsReportedBeforeTheEnd) {
+  CommandWorld world;
+  v1alpha1::FromTrainer message;
+  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  for (const int step : {10, 20}) {
+    message.mutable_checkpoint()->mutable_version()->set_step(step);
+    world.FromRank(0, message);
+  }
+  world.End(0, 0);
+  world.End(1, 0);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_EQ(said[1].checkpoint().version().step(), 20);
+  EXPECT_TRUE(said[2].finished().succeeded());
+}
+
 TEST(WorkerMachineCommandTest, ARequestToSaveReachesACommandThatHearsNotices) {
   CommandWorld world;
   world.OrderSave();

@@ -1,6 +1,7 @@
 // The part of the worker machine that deals with its ranks: processes, rounds, ends.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,9 @@ namespace {
 
 // A process whose link has closed may take this long to end by itself.
 constexpr absl::Duration kLinkLostGrace = absl::Seconds(1);
+
+// More than any rank restores; the sum over a worker's ranks cannot overflow.
+constexpr int64_t kMostRestored = int64_t{1} << 53;
 
 // A process killed by others closes its link first, too; LinkLost requires the agent's own SIGKILL.
 std::string ExitReason(const RankSlot& slot, const RankEnded& event) {
@@ -242,7 +246,7 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
     return ReportIfAttached(*joined_);
   }
   slot.joined = true;
-  slot.restored_bytes = joined.restored_bytes();
+  slot.restored_bytes = std::clamp(joined.restored_bytes(), int64_t{0}, kMostRestored);
   slot.restore_seconds = joined.restore_seconds();
   slot.links.assign(joined.links().begin(), joined.links().end());
   for (const RankSlot& other : slots_) {
@@ -346,6 +350,7 @@ void WorkerMachine::On(const RankEnded& event) {
   slot.alive = false;
   slot.kill_at = absl::InfiniteFuture();
   FlushCommandSteps(/*now=*/true);
+  FlushCommandSaved(/*now=*/true);
   if (phase_ == Phase::kStopping) {
     // AdvanceStop counts the remaining ranks. Ranks of a command save and end one by one.
     if (runs_trainer()) waits_for_save_ = false;

@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "proto/muster/v1alpha1/agent_limits.h"
 #include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::agent {
@@ -14,6 +15,27 @@ using google::protobuf::util::MessageDifferencer;
 
 // An operator cannot make its agents talk without pause.
 constexpr absl::Duration kShortestHeartbeat = absl::Seconds(1);
+
+// Leaves out the last parts of the kind of which the machine has the most, as the virtual functions
+// of its network cards, while a message cannot hold them all.
+void FitToLimits(v1alpha1::AgentMessage& message) {
+  v1alpha1::CutTexts(message);
+  v1alpha1::NodeReport& report = *message.mutable_node_report();
+  while (message.ByteSizeLong() > v1alpha1::kMaxAgentMessage) {
+    const int cards = report.network_cards_size();
+    const int disks = report.disks_size();
+    const int ports = report.infiniband_ports_size();
+    const int most = std::max({cards, disks, ports});
+    if (most == 0) return;
+    if (most == cards) {
+      report.mutable_network_cards()->RemoveLast();
+    } else if (most == disks) {
+      report.mutable_disks()->RemoveLast();
+    } else {
+      report.mutable_infiniband_ports()->RemoveLast();
+    }
+  }
+}
 
 }  // namespace
 
@@ -85,6 +107,7 @@ NodeReporter::Messages NodeReporter::Tell(absl::Time now) {
   ++reports_;
   v1alpha1::AgentMessage message;
   *message.mutable_node_report() = *newest_;
+  FitToLimits(message);
   return {message};
 }
 

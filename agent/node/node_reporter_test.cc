@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/agent_limits.h"
 #include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::agent {
@@ -52,6 +53,22 @@ TEST_F(NodeReporterTest, NothingIsReportedBeforeTheLeaderHasWelcomedTheAgent) {
   const auto said = reporter_.Heard(Welcome(), now_);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(said[0].node_report().driver_version(), "550");
+}
+
+TEST_F(NodeReporterTest, AMachineWithHundredsOfVirtualCardsMakesAMessageThatTheOperatorTakes) {
+  v1alpha1::NodeReport report = Report("550");
+  for (int i = 0; i < 8; ++i) report.add_gpus()->set_uuid("GPU-0123456789abcdef");
+  for (int i = 0; i < 512; ++i) {
+    report.add_network_cards()->set_name(std::string(200, 'n'));
+    report.add_disks()->set_model(std::string(100, 'd'));
+  }
+  reporter_.StreamOpened();
+  reporter_.Observed(report, now_);
+  const auto said = reporter_.Heard(Welcome(), now_);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_LE(said[0].ByteSizeLong(), v1alpha1::kMaxAgentMessage);
+  EXPECT_EQ(said[0].node_report().gpus_size(), 8);
+  EXPECT_GT(said[0].node_report().network_cards_size(), 100);
 }
 
 TEST_F(NodeReporterTest, OnlyWhatIsNewIsReported) {

@@ -33,12 +33,20 @@ auto KeyOf(const RankStalled& s) {
 }
 
 template <typename Report>
-void AddFailure(const Report& report, std::vector<Report>& failures) {
+bool AddFailure(const Report& report, std::vector<Report>& failures) {
   for (const Report& known : failures) {
-    if (KeyOf(known) == KeyOf(report)) return;
+    if (KeyOf(known) == KeyOf(report)) return false;
   }
   failures.push_back(report);
   if (failures.size() > AgentState::kMaxFailures) failures.erase(failures.begin());
+  return true;
+}
+
+void AddExit(const RankExited& report, std::vector<RankExited>& exits) {
+  if (!AddFailure(report, exits)) return;
+  size_t bytes = 0;
+  for (const RankExited& exit : exits) bytes += exit.log_tail().size();
+  if (bytes > AgentState::kMaxLogTails) exits.back().clear_log_tail();
 }
 
 // Records the message in `state`. Returns true if the controller must look at the job.
@@ -52,7 +60,7 @@ bool Apply(const AgentMessage& message, AgentState& state) {
       if (message.joined().error().empty()) state.active = message.joined().round();
       return true;
     case AgentMessage::kRankExited:
-      AddFailure(message.rank_exited(), state.exits);
+      AddExit(message.rank_exited(), state.exits);
       return true;
     case AgentMessage::kStalled:
       AddFailure(message.stalled(), state.stalls);
@@ -146,6 +154,10 @@ void AgentRegistry::Register(const JobRegistration& job) {
   Job& known = jobs_[job.uid];
   known.registration = job;
   known.welcomes = std::move(welcomes);
+  if (job.spec == nullptr) return;
+  const bool first = known.bounds == JobBounds();
+  const JobBounds now = BoundsOf(*job.spec, static_cast<int>(job.incarnations.size()));
+  known.bounds = {first ? now.workers : std::max(now.workers, known.bounds.workers), now.ranks};
 }
 
 void AgentRegistry::Unregister(const std::string& job_uid) {
@@ -213,6 +225,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     }
     MUSTER_ASSIGN_OR_RETURN(const int protocol, AgreedProtocol(hello));
     MUSTER_RETURN_IF_ERROR(CheckHello(hello));
+    MUSTER_RETURN_IF_ERROR(CheckBounds(hello));
     Job& job = jobs_.at(hello.worker().job_uid());
     MUSTER_RETURN_IF_ERROR(stream->Send(job.welcomes[protocol - v1alpha1::kOldestProtocol]));
     Worker& worker = job.workers[hello.worker().index()];
@@ -241,21 +254,60 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
   return id;
 }
 
-void AgentRegistry::Receive(uint64_t attachment, const AgentMessage& message) {
+// Says whether `message` counts: it is of the worker's present stream, and within its limits.
+absl::Status AgentRegistry::Take(uint64_t attachment, AgentMessage& message, bool& superseded) {
+  JobBounds bounds;
+  {
+    MutexLock lock(mu_);
+    const auto place = attachments_.find(attachment);
+    superseded = place == attachments_.end();
+    if (superseded) return absl::OkStatus();
+    Worker& worker = *place->second.worker;
+    worker.state.last_heard = clock_.Monotonic();
+    MUSTER_RETURN_IF_ERROR(worker.quota.Take(message.ByteSizeLong(), worker.state.last_heard));
+    bounds = place->second.job->bounds;
+  }
+  const absl::Status bounded = Bound(bounds, message);
+  if (bounded.ok()) return bounded;
+  return Refused(Refusal::kBadRequest, bounded.code(), std::string(bounded.message()));
+}
+
+bool AgentRegistry::WakesForSteps(const Job& job, const AgentMessage& message, Worker& worker) {
+  if (!message.has_steps() || job.registration.spec == nullptr) return false;
+  if (job.registration.spec->alerts().empty()) return false;
+  worker.unseen_steps += message.steps().steps_size();
+  const absl::Time now = clock_.Monotonic();
+  if (now - worker.woken_at < kBetweenLooks && worker.unseen_steps < kStepsBetweenLooks) {
+    return false;
+  }
+  worker.unseen_steps = 0;
+  worker.woken_at = now;
+  return true;
+}
+
+absl::Status AgentRegistry::Receive(uint64_t attachment, AgentMessage message) {
+  bool superseded = false;
+  if (absl::Status taken = Take(attachment, message, superseded); !taken.ok()) {
+    MUSTER_LOG_LIMITED(WARN, "agents", "an agent's stream is ended", {"session", attachment},
+                       {"error", taken});
+    return taken;
+  }
+  if (superseded) return absl::OkStatus();
   std::string job_key;
   std::string job_uid;
   bool changed = false;
   {
     MutexLock lock(mu_);
     const auto place = attachments_.find(attachment);
-    if (place == attachments_.end()) return;  // superseded: its reports no longer count
+    if (place == attachments_.end()) return absl::OkStatus();
     AgentState& state = place->second.worker->state;
-    state.last_heard = clock_.Monotonic();
     if (message.has_heartbeat()) {
-      if (std::exchange(state.loading, message.heartbeat().loading()) == state.loading) return;
+      const bool loading = message.heartbeat().loading();
+      if (std::exchange(state.loading, loading) == loading) return absl::OkStatus();
       changed = true;
     } else {
       changed = Apply(message, state);
+      if (WakesForSteps(*place->second.job, message, *place->second.worker)) changed = true;
     }
     job_uid = place->second.job->registration.uid;
     job_key = place->second.job->registration.key;
@@ -265,6 +317,7 @@ void AgentRegistry::Receive(uint64_t attachment, const AgentMessage& message) {
     if (message.has_checkpoint()) progress_->RecordCheckpoint(job_uid, message.checkpoint());
   }
   if (changed) on_change_(job_key);
+  return absl::OkStatus();
 }
 
 void AgentRegistry::Detach(uint64_t attachment) {

@@ -16,7 +16,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "operator/coordinator/agent_bounds.h"
 #include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/stream_quota.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 
@@ -43,6 +45,7 @@ class AgentStream {
 // The latest reports of one worker, across the streams of one incarnation.
 struct AgentState {
   static constexpr size_t kMaxFailures = 64;
+  static constexpr size_t kMaxLogTails = size_t{256} << 10;  // the bytes of all of `exits`
 
   v1alpha1::WorkerId worker;
   bool attached = false;
@@ -63,7 +66,8 @@ struct AgentState {
   std::optional<v1alpha1::WorkerJoined> joined;
   std::optional<v1alpha1::WorkerFinished> finished;
   // Failures not yet taken into account (DropFailuresBefore()), in order of arrival, the newest
-  // kMaxFailures. An event that is sent again is kept once.
+  // kMaxFailures. An event that is sent again is kept once. The first exits keep their log tails,
+  // up to kMaxLogTails.
   std::vector<v1alpha1::RankExited> exits;
   std::vector<v1alpha1::RankStalled> stalls;
   std::optional<v1alpha1::OrderRefused> refused;
@@ -100,6 +104,10 @@ class AgentRegistry {
  public:
   // Agents are told to send something at least this often.
   static constexpr absl::Duration kHeartbeat = absl::Seconds(1);
+  // The controller looks at the steps of a job with alert rules this often, and before the board
+  // forgets any of them.
+  static constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
+  static constexpr int64_t kStepsBetweenLooks = ProgressBoard::kRecentSteps / 2;
   using OnChange = std::function<void(const std::string& job_key)>;
 
   AgentRegistry(const Clock& clock, ProgressBoard* progress, OnChange on_change);
@@ -123,7 +131,9 @@ class AgentRegistry {
   // incarnation has replaced this worker), kInvalidArgument (the hello is malformed).
   absl::StatusOr<uint64_t> Attach(const v1alpha1::AgentHello& hello,
                                   std::shared_ptr<AgentStream> stream);
-  void Receive(uint64_t attachment, const v1alpha1::AgentMessage& message);
+  // An error ends the stream, and nothing of the message counts: kInvalidArgument (it says what no
+  // agent of the job says, see agent_bounds.h), kResourceExhausted (see stream_quota.h).
+  absl::Status Receive(uint64_t attachment, v1alpha1::AgentMessage message);
   void Detach(uint64_t attachment);
 
   // Returns kUnavailable if that pod's agent is not attached.
@@ -152,9 +162,15 @@ class AgentRegistry {
     AgentState state;
     std::shared_ptr<AgentStream> stream;  // shared with the gRPC reactor, which may end first
     uint64_t attachment = 0;
+    StreamQuota quota;
+    // The steps that it has reported since the controller was last woken for them.
+    int64_t unseen_steps = 0;
+    absl::Time woken_at = absl::InfinitePast();
   };
   struct Job {
     JobRegistration registration;
+    // A job that shrinks still has its earlier ranks for a while, so they only grow.
+    JobBounds bounds;
     std::vector<EncodedMessage> welcomes;  // one for each protocol, the oldest first
     std::map<int32_t, Worker> workers;
   };
@@ -165,6 +181,9 @@ class AgentRegistry {
   };
 
   absl::Status CheckHello(const v1alpha1::AgentHello& hello) const MUSTER_REQUIRES(mu_);
+  absl::Status Take(uint64_t attachment, v1alpha1::AgentMessage& message, bool& superseded);
+  bool WakesForSteps(const Job& job, const v1alpha1::AgentMessage& message, Worker& worker)
+      MUSTER_REQUIRES(mu_);
   void Supersede(Worker& worker, const v1alpha1::AgentHello& hello) MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;

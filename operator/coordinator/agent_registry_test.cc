@@ -147,14 +147,14 @@ TEST_F(AgentRegistryTest, RefusesWithTheReason) {
 TEST_F(AgentRegistryTest, ANewerIncarnationSupersedesAndForgets) {
   const auto first = registry_.Attach(Hello(0, 1), stream_);
   ASSERT_TRUE(first.ok());
-  registry_.Receive(*first, Exit(1));
+  EXPECT_TRUE(registry_.Receive(*first, Exit(1)).ok());
   auto second = std::make_shared<FakeStream>();
   ASSERT_TRUE(registry_.Attach(Hello(0, 2), second).ok());
   ASSERT_TRUE(stream_->closed.has_value());
   EXPECT_EQ(stream_->closed->code(), absl::StatusCode::kAborted);
   EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());
   // The old agent's reports, and its end, change nothing.
-  registry_.Receive(*first, Exit(2));
+  EXPECT_TRUE(registry_.Receive(*first, Exit(2)).ok());
   registry_.Detach(*first);
   EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());
   EXPECT_TRUE(registry_.Agents("uid")[0].attached);
@@ -175,8 +175,8 @@ TEST_F(AgentRegistryTest, OrdersGoToThatPodOnly) {
 
 TEST_F(AgentRegistryTest, ReportsOutliveTheStreamOfOneIncarnation) {
   const auto first = registry_.Attach(Hello(0, 1), stream_);
-  registry_.Receive(*first, Exit(4));
-  registry_.Receive(*first, Exit(4));  // sent again
+  EXPECT_TRUE(registry_.Receive(*first, Exit(4)).ok());
+  EXPECT_TRUE(registry_.Receive(*first, Exit(4)).ok());  // sent again
   clock_.Advance(absl::Seconds(1));
   registry_.Detach(*first);
   AgentState state = registry_.Agents("uid")[0];
@@ -197,14 +197,39 @@ TEST_F(AgentRegistryTest, StepsAndHeartbeatsDoNotWakeTheController) {
   changes_.clear();
   v1alpha1::AgentMessage message;
   message.mutable_heartbeat();
-  registry_.Receive(*id, message);
+  EXPECT_TRUE(registry_.Receive(*id, message).ok());
   auto& step = *message.mutable_steps()->add_steps();
   step.mutable_version()->set_step(1);
-  registry_.Receive(*id, message);
+  EXPECT_TRUE(registry_.Receive(*id, message).ok());
   EXPECT_TRUE(changes_.empty());
   EXPECT_EQ(board_.Snapshot("uid").steps_seen, 1);
-  registry_.Receive(*id, Exit(1));
+  EXPECT_TRUE(registry_.Receive(*id, Exit(1)).ok());
   EXPECT_EQ(changes_.size(), 1u);
+}
+
+TEST_F(AgentRegistryTest, StepsOfAJobWithAlertRulesAreLookedAtEverySecondAndBeforeAnyIsForgotten) {
+  JobRegistration job;
+  job.key = "default/gpt";
+  job.uid = "uid";
+  v1alpha1::TrainingJobSpec spec;
+  spec.add_alerts()->mutable_loss_spike();
+  job.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(spec);
+  registry_.Register(job);
+  const auto id = registry_.Attach(Hello(0, 1), stream_);
+  v1alpha1::AgentMessage message;
+  for (int i = 0; i < 100; ++i) message.mutable_steps()->add_steps()->mutable_version();
+  const auto wakes = [&] {
+    changes_.clear();
+    EXPECT_TRUE(registry_.Receive(*id, message).ok());
+    return changes_.size() == 1;
+  };
+  EXPECT_TRUE(wakes());
+  EXPECT_FALSE(wakes());
+  clock_.Advance(AgentRegistry::kBetweenLooks);
+  EXPECT_TRUE(wakes());
+  int batches = 1;
+  while (!wakes()) ++batches;
+  EXPECT_LE(batches * 100, AgentRegistry::kStepsBetweenLooks + 100);
 }
 
 TEST_F(AgentRegistryTest, TheControllerIsWokenWhenTheRanksOfAWorkerHaveLoaded) {
@@ -215,12 +240,72 @@ TEST_F(AgentRegistryTest, TheControllerIsWokenWhenTheRanksOfAWorkerHaveLoaded) {
   changes_.clear();
   v1alpha1::AgentMessage message;
   message.mutable_heartbeat()->set_loading(true);
-  registry_.Receive(*id, message);
+  EXPECT_TRUE(registry_.Receive(*id, message).ok());
   EXPECT_TRUE(changes_.empty());
   message.mutable_heartbeat()->set_loading(false);
-  registry_.Receive(*id, message);
+  EXPECT_TRUE(registry_.Receive(*id, message).ok());
   EXPECT_FALSE(registry_.Agents("uid")[0].loading);
   EXPECT_EQ(changes_.size(), 1u);
+}
+
+TEST_F(AgentRegistryTest, AFloodOfMessagesEndsItsOwnStreamAndNoNewOneHelpsIt) {
+  auto id = registry_.Attach(Hello(0, 1), stream_);
+  const auto other = registry_.Attach(Hello(1, 2), std::make_shared<FakeStream>());
+  v1alpha1::AgentMessage beat;
+  beat.mutable_heartbeat();
+  absl::Status taken;
+  int messages = 0;
+  for (; taken.ok() && messages < 100'000; ++messages) taken = registry_.Receive(*id, beat);
+  EXPECT_EQ(taken.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_LT(messages, 2000);
+  registry_.Detach(*id);
+  id = registry_.Attach(Hello(0, 1), std::make_shared<FakeStream>());
+  ASSERT_TRUE(id.ok());
+  EXPECT_FALSE(registry_.Receive(*id, beat).ok());
+  EXPECT_TRUE(registry_.Receive(*other, beat).ok());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(registry_.Receive(*id, beat).ok());
+}
+
+TEST_F(AgentRegistryTest, AFloodOfBytesEndsItsStream) {
+  const auto id = registry_.Attach(Hello(0, 1), stream_);
+  v1alpha1::AgentMessage message;
+  message.mutable_stalled()->set_error(std::string(60'000, 'x'));
+  absl::Status taken;
+  int messages = 0;
+  for (; taken.ok() && messages < 1000; ++messages) taken = registry_.Receive(*id, message);
+  EXPECT_EQ(taken.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_LT(messages, 100);
+}
+
+TEST_F(AgentRegistryTest, WhatIsKeptOfAWorkersFailuresIsBounded) {
+  const auto id = registry_.Attach(Hello(0, 1), stream_);
+  for (int i = 1; i <= 200; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    v1alpha1::AgentMessage message = Exit(i);
+    message.mutable_rank_exited()->set_log_tail(std::string(50'000, 'x'));
+    ASSERT_TRUE(registry_.Receive(*id, message).ok());
+    message.mutable_stalled()->mutable_round()->set_round(i);
+    message.mutable_stalled()->set_error(std::string(50'000, 'x'));
+    ASSERT_TRUE(registry_.Receive(*id, message).ok());
+  }
+  const AgentState state = registry_.Agents("uid")[0];
+  EXPECT_EQ(state.exits.size(), AgentState::kMaxFailures);
+  EXPECT_EQ(state.exits.back().round().round(), 200);
+  size_t bytes = 0;
+  for (const auto& exit : state.exits) bytes += exit.ByteSizeLong();
+  for (const auto& stall : state.stalls) bytes += stall.ByteSizeLong();
+  EXPECT_LT(bytes, size_t{512} << 10);
+}
+
+TEST_F(AgentRegistryTest, NothingOfAMessageCountsThatNamesWhatTheJobCannotHave) {
+  const auto id = registry_.Attach(Hello(0, 1), stream_);
+  v1alpha1::AgentMessage message;
+  for (int i = 0; i < 2; ++i) message.mutable_ready()->add_ranks()->mutable_position();
+  const absl::Status taken = registry_.Receive(*id, message);
+  EXPECT_EQ(taken.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(taken.message(), HasSubstr("ready.ranks: wants at most 1, and not 2"));
+  EXPECT_FALSE(registry_.Agents("uid")[0].ready.has_value());
 }
 
 TEST_F(AgentRegistryTest, AJobThatIsGoneClosesItsStreams) {

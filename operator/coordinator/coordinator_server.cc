@@ -16,16 +16,18 @@
 #include "operator/coordinator/coordinator_service.h"
 #include "operator/coordinator/read_lag_probe.h"
 #include "operator/coordinator/server_credentials.h"
+#include "proto/muster/v1alpha1/agent_limits.h"
 
 namespace muster::control {
 namespace {
 
 // Ample for a Prepare order of 5,000 members.
-constexpr int kMaxMessageBytes = 16 << 20;
+constexpr int kMaxSent = 16 << 20;
 
 void Configure(grpc::ServerBuilder& builder) {
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Agents divide or shorten what is longer.
+  builder.SetMaxReceiveMessageSize(static_cast<int>(v1alpha1::kMaxAgentMessage));
+  builder.SetMaxSendMessageSize(kMaxSent);
   // A port in use must fail, not be shared.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Keepalive finds peers that vanished without closing the connection.

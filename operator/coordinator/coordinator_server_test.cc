@@ -185,6 +185,50 @@ TEST_F(CoordinatorServerTest, APeerThatDoesNotReadIsCutOff) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST_F(CoordinatorServerTest, AMessageOfMegabytesEndsItsOwnStreamAlone) {
+  Start("unix:" + path_);
+  v1alpha1::OperatorMessage message;
+  grpc::ClientContext honest_context;
+  auto honest = stub_->Attach(&honest_context);
+  v1alpha1::AgentMessage hello = Hello(1);
+  hello.mutable_hello()->mutable_worker()->set_index(1);
+  ASSERT_TRUE(honest->Write(hello));
+  ASSERT_TRUE(honest->Read(&message));
+
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  ASSERT_TRUE(stream->Write(Hello(1)));
+  ASSERT_TRUE(stream->Read(&message));
+  v1alpha1::AgentMessage large;
+  for (int i = 0; i < 1'500'000; ++i) large.mutable_ready()->add_ranks()->mutable_position();
+  stream->Write(large);
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  registry_.VisitAgents("uid", [](const AgentState& state) { EXPECT_FALSE(state.ready); });
+
+  v1alpha1::OperatorMessage order;
+  order.mutable_prepare()->set_membership(std::string(1 << 20, 'x'));
+  ASSERT_TRUE(registry_.SendOrder({"uid", 1, 1, "pod"}, Encode(order)).ok());
+  ASSERT_TRUE(honest->Read(&message)) << "the operator's own messages may be larger";
+  EXPECT_EQ(message.prepare().membership().size(), size_t{1} << 20);
+}
+
+TEST_F(CoordinatorServerTest, AnAgentThatSaysWhatNoAgentSaysIsToldTheField) {
+  Start("unix:" + path_);
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  ASSERT_TRUE(stream->Write(Hello(1)));
+  v1alpha1::OperatorMessage message;
+  ASSERT_TRUE(stream->Read(&message));
+  v1alpha1::AgentMessage absurd;
+  absurd.mutable_joined()->set_bad_checkpoint(std::string(50'000, 'A'));
+  ASSERT_TRUE(stream->Write(absurd));
+  EXPECT_FALSE(stream->Read(&message));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("joined.bad_checkpoint: wants at most 1024"));
+}
+
 TEST_F(CoordinatorServerTest, RefusesASocketInUseAndReplacesAStaleOne) {
   Start("unix:" + path_);
   const auto second = CoordinatorServer::Start({"unix:" + path_}, registry_);

@@ -112,16 +112,12 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
  private:
   absl::Status Take() {
-    MUSTER_ASSIGN_OR_RETURN(const AgentMessage message, Decode(incoming_));
+    MUSTER_ASSIGN_OR_RETURN(AgentMessage message, Decode(incoming_));
     MUSTER_FAILPOINT_OF("operator.received", v1alpha1::KindOf(message));
     if (attachment_ != 0) {
       MUSTER_RETURN_IF_ERROR(CheckValidity());
-      if (is_node_) {
-        nodes_->Receive(attachment_, message);
-      } else {
-        registry_.Receive(attachment_, message);
-      }
-      return absl::OkStatus();
+      return is_node_ ? nodes_->Receive(attachment_, std::move(message))
+                      : registry_.Receive(attachment_, std::move(message));
     }
     MUSTER_ASSIGN_OR_RETURN(attachment_, Admit(message));
     return attachment_ != 0 ? absl::OkStatus() : absl::UnavailableError("not the leader");

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "operator/coordinator/agreed_protocol.h"
+#include "proto/muster/v1alpha1/agent_limits.h"
 
 namespace muster::control {
 namespace {
@@ -74,23 +75,29 @@ absl::StatusOr<uint64_t> NodeBoard::Attach(const v1alpha1::NodeHello& hello,
   return node.attachment;
 }
 
-void NodeBoard::Receive(uint64_t attachment, const v1alpha1::AgentMessage& message) {
+absl::Status NodeBoard::Receive(uint64_t attachment, v1alpha1::AgentMessage message) {
+  v1alpha1::CutTexts(message);
   MutexLock lock(mu_);
   const auto found = attachments_.find(attachment);
-  if (found == attachments_.end()) return;
-  NodeNews& news = nodes_[found->second].news;
+  if (found == attachments_.end()) return absl::OkStatus();
+  Node& node = nodes_[found->second];
+  NodeNews& news = node.news;
   news.last_heard = clock_.Monotonic();
+  MUSTER_RETURN_IF_ERROR(node.quota.Take(message.ByteSizeLong(), news.last_heard));
   if (message.has_node_power()) {
     const double watts = message.node_power().gpu_watts();
-    if (!(watts >= 0 && watts <= kMostWatts)) return;
+    if (!(watts >= 0 && watts <= kMostWatts)) return absl::OkStatus();
     news.gpu_watts = watts;
     news.measured = news.last_heard;
   }
-  if (!message.has_node_report()) return;
+  if (!message.has_node_report()) return absl::OkStatus();
   const v1alpha1::NodeReport& report = message.node_report();
-  if (news.report != nullptr && MessageDifferencer::Equals(*news.report, report)) return;
+  if (news.report != nullptr && MessageDifferencer::Equals(*news.report, report)) {
+    return absl::OkStatus();
+  }
   news.report = std::make_shared<const v1alpha1::NodeReport>(report);
   ++news.version;
+  return absl::OkStatus();
 }
 
 void NodeBoard::Detach(uint64_t attachment) {

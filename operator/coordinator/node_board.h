@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/stream_quota.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/node_report.pb.h"
 
@@ -55,7 +56,8 @@ class NodeBoard {
   // node), kResourceExhausted (kMaxNodes).
   absl::StatusOr<uint64_t> Attach(const v1alpha1::NodeHello& hello,
                                   std::shared_ptr<AgentStream> stream);
-  void Receive(uint64_t attachment, const v1alpha1::AgentMessage& message);
+  // kResourceExhausted ends the stream: see stream_quota.h.
+  absl::Status Receive(uint64_t attachment, v1alpha1::AgentMessage message);
   void Detach(uint64_t attachment);
 
   // Returns what is known, by node.
@@ -71,6 +73,7 @@ class NodeBoard {
     NodeNews news;
     std::shared_ptr<AgentStream> stream;
     uint64_t attachment = 0;
+    StreamQuota quota;
   };
   void EndLocked(Node& node, const absl::Status& reason) MUSTER_REQUIRES(mu_);
 

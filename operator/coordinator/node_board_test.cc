@@ -82,10 +82,10 @@ TEST_F(NodeBoardTest, OnlyAReportThatDiffersRaisesTheVersion) {
   ASSERT_EQ(stream_->sent.size(), 1u);
   EXPECT_EQ(stream_->sent[0].welcome().heartbeat_seconds(), 60);
   EXPECT_EQ(board_.Nodes().at("a").report, nullptr);
-  board_.Receive(id, Report("550"));
-  board_.Receive(id, Report("550"));
+  EXPECT_TRUE(board_.Receive(id, Report("550")).ok());
+  EXPECT_TRUE(board_.Receive(id, Report("550")).ok());
   EXPECT_EQ(board_.Nodes().at("a").version, 1);
-  board_.Receive(id, Report("560"));
+  EXPECT_TRUE(board_.Receive(id, Report("560")).ok());
   EXPECT_EQ(board_.Nodes().at("a").version, 2);
   EXPECT_EQ(board_.Nodes().at("a").report->driver_version(), "560");
 }
@@ -93,15 +93,15 @@ TEST_F(NodeBoardTest, OnlyAReportThatDiffersRaisesTheVersion) {
 TEST_F(NodeBoardTest, AnythingHeardCountsAndAReportOutlivesItsStream) {
   board_.SetLeader();
   const uint64_t id = Attach("a", stream_);
-  board_.Receive(id, Report("550"));
+  EXPECT_TRUE(board_.Receive(id, Report("550")).ok());
   clock_.Advance(absl::Minutes(3));
   v1alpha1::AgentMessage beat;
   beat.mutable_heartbeat();
-  board_.Receive(id, beat);
+  EXPECT_TRUE(board_.Receive(id, beat).ok());
   EXPECT_EQ(board_.Nodes().at("a").last_heard, clock_.Monotonic());
   board_.Detach(id);
   board_.Detach(id);
-  board_.Receive(id, Report("999"));
+  EXPECT_TRUE(board_.Receive(id, Report("999")).ok());
   EXPECT_FALSE(board_.Nodes().at("a").attached);
   EXPECT_EQ(board_.Nodes().at("a").report->driver_version(), "550");
   EXPECT_EQ(board_.attached(), 0);
@@ -116,17 +116,17 @@ TEST_F(NodeBoardTest, APowerCountsUntilItIsOldAndIsNoReport) {
   board_.SetLeader();
   const uint64_t id = Attach("a", stream_);
   EXPECT_EQ(board_.GpuWatts("a"), std::nullopt);
-  board_.Receive(id, power(2800.5));
+  EXPECT_TRUE(board_.Receive(id, power(2800.5)).ok());
   EXPECT_EQ(board_.GpuWatts("a"), 2800.5);
   EXPECT_EQ(board_.GpuWatts("b"), std::nullopt);
   EXPECT_EQ(board_.Nodes().at("a").version, 0);
   for (const double absurd : {-1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
-    board_.Receive(id, power(absurd));
+    EXPECT_TRUE(board_.Receive(id, power(absurd)).ok());
     EXPECT_EQ(board_.GpuWatts("a"), 2800.5);
   }
   clock_.Advance(NodeBoard::kPowerAge);
   EXPECT_EQ(board_.GpuWatts("a"), 2800.5);
-  board_.Receive(id, Report("550"));
+  EXPECT_TRUE(board_.Receive(id, Report("550")).ok());
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(board_.GpuWatts("a"), std::nullopt);
 }
@@ -136,11 +136,11 @@ TEST_F(NodeBoardTest, TheNewestStreamOfANodeCounts) {
   const uint64_t old = Attach("a", stream_);
   const uint64_t id = Attach("a", std::make_shared<RecordedStream>());
   EXPECT_EQ(stream_->closed.message(), "another agent of this node has attached");
-  board_.Receive(old, Report("550"));
+  EXPECT_TRUE(board_.Receive(old, Report("550")).ok());
   EXPECT_EQ(board_.Nodes().at("a").report, nullptr);
   board_.Detach(old);
   EXPECT_TRUE(board_.Nodes().at("a").attached);
-  board_.Receive(id, Report("560"));
+  EXPECT_TRUE(board_.Receive(id, Report("560")).ok());
   EXPECT_EQ(board_.Nodes().at("a").version, 1);
 }
 

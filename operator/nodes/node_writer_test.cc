@@ -56,7 +56,7 @@ class NodeWriterTest : public testing::Test {
     gpu.set_uuid("GPU-a");
     gpu.set_product("NVIDIA H100");
     if (!fault.empty()) gpu.add_faults()->set_reason(fault);
-    board_.Receive(id_, message);
+    EXPECT_TRUE(board_.Receive(id_, message).ok());
   }
   void Announce(int64_t deadline_unix) {
     v1alpha1::AgentMessage message;
@@ -64,7 +64,7 @@ class NodeWriterTest : public testing::Test {
     notice.set_kind("Reclaim");
     notice.set_who("AWS");
     notice.set_deadline_unix_ms(deadline_unix * 1000 + 999);
-    board_.Receive(id_, message);
+    EXPECT_TRUE(board_.Receive(id_, message).ok());
   }
   std::string Health() {
     const Json node = Node();

@@ -22,6 +22,11 @@
 namespace muster::control {
 namespace {
 
+// An honest agent is never refused.
+void Must(const absl::Status& taken) {
+  if (!taken.ok()) std::abort();
+}
+
 // The stream of an agent that is sent nothing.
 class SilentStream : public AgentStream {
  public:
@@ -89,7 +94,7 @@ class World {
     joined.mutable_joined();
     finished.mutable_finished();
     for (const auto& message : {ready, joined, finished}) {
-      page_.registry.Receive(*attached, message);
+      Must(page_.registry.Receive(*attached, message));
     }
   }
   void Train() {

@@ -78,7 +78,7 @@ TEST_F(NodeAgentClusterTest, AReportIsWrittenToTheNode) {
   gpu.set_uuid("GPU-a");
   gpu.set_product("NVIDIA H100 80GB HBM3");
   gpu.add_faults()->set_reason("FatalXid");
-  board.Receive(id, message);
+  EXPECT_TRUE(board.Receive(id, message).ok());
   NodeCache nodes(ParseNodeRecord);
   nodes.Upsert(Node(), 1);
   NodeWriter writer(cluster_->api(), Clock::Real(), board, nodes);

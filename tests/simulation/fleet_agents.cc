@@ -1,5 +1,6 @@
 // The part of Fleet in which agents find a leader, obey it and report to it.
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,6 +13,11 @@
 
 namespace muster::control {
 namespace {
+
+// An honest agent is never refused.
+void Must(const absl::Status& taken) {
+  if (!taken.ok()) std::abort();
+}
 
 using v1alpha1::AgentMessage;
 using v1alpha1::OperatorMessage;
@@ -207,7 +213,7 @@ void Fleet::Report(SimWorker& worker) {
     worker.told_ready = agent.ready->round;
     *message.mutable_ready()->mutable_round() = ToProto(agent.ready->round);
     for (const auto& rank : agent.ready->ranks) *message.mutable_ready()->add_ranks() = rank;
-    registry->Receive(worker.attachment, message);
+    Must(registry->Receive(worker.attachment, message));
   }
   const bool joined =
       agent.joined && (agent.phase == SimAgent::Phase::kRunning || !agent.joined->error.empty());
@@ -219,12 +225,12 @@ void Fleet::Report(SimWorker& worker) {
     report.set_bad_checkpoint(agent.joined->bad_checkpoint);
     *report.mutable_version() = agent.joined->version;
     report.set_trajectory(agent.joined->trajectory);
-    registry->Receive(worker.attachment, message);
+    Must(registry->Receive(worker.attachment, message));
   }
   ReportFailures(*registry, worker);
   for (const v1alpha1::CheckpointReport& saved : worker.saved) {
     *message.mutable_checkpoint() = saved;
-    registry->Receive(worker.attachment, message);
+    Must(registry->Receive(worker.attachment, message));
   }
   worker.saved.clear();
   if (agent.finished && worker.told_finished != agent.finished->round) {
@@ -234,7 +240,7 @@ void Fleet::Report(SimWorker& worker) {
     finished.set_succeeded(agent.finished->succeeded);
     *finished.mutable_version() = agent.finished->version;
     if (worker.steps > 0) finished.mutable_durable()->set_step(agent.finished->durable_step);
-    registry->Receive(worker.attachment, message);
+    Must(registry->Receive(worker.attachment, message));
   }
   if (now() >= worker.beat_at) Beat(*registry, worker);
 }
@@ -251,13 +257,13 @@ void Fleet::ReportFailures(AgentRegistry& registry, SimWorker& worker) {
     report.set_signal(exit.signal);
     report.set_restarted(exit.restarted);
     report.set_reason(exit.reason);
-    registry.Receive(worker.attachment, message);
+    Must(registry.Receive(worker.attachment, message));
   }
   for (; worker.told_stalls < agent.stalls().size(); ++worker.told_stalls) {
     const StallReport& stall = agent.stalls()[worker.told_stalls];
     *message.mutable_stalled()->mutable_round() = ToProto(stall.round);
     message.mutable_stalled()->set_error(stall.error);
-    registry.Receive(worker.attachment, message);
+    Must(registry.Receive(worker.attachment, message));
   }
 }
 
@@ -286,7 +292,7 @@ void Fleet::Beat(AgentRegistry& registry, SimWorker& worker) {
   } else {
     *message.mutable_heartbeat()->mutable_round() = ToProto(agent.round);
   }
-  registry.Receive(worker.attachment, message);
+  Must(registry.Receive(worker.attachment, message));
 }
 
 }  // namespace muster::control

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,11 @@
 
 namespace muster::control {
 namespace {
+
+// An honest agent is never refused.
+void Must(const absl::Status& taken) {
+  if (!taken.ok()) std::abort();
+}
 
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 // The pause before an event is retried because another thread holds the agent.
@@ -185,7 +191,7 @@ void StreamKubelet::Handle(const Event& event) {
     case Kind::kHeartbeat: {
       v1alpha1::AgentMessage message;
       *message.mutable_heartbeat()->mutable_round() = agent->round;
-      registry_.Receive(agent->attachment, message);
+      Must(registry_.Receive(agent->attachment, message));
       Put(Kind::kHeartbeat, event.uid, kHeartbeat);
       break;
     }
@@ -193,7 +199,7 @@ void StreamKubelet::Handle(const Event& event) {
       v1alpha1::AgentMessage message;
       *message.mutable_finished()->mutable_round() = agent->round;
       message.mutable_finished()->set_succeeded(true);
-      registry_.Receive(agent->attachment, message);
+      Must(registry_.Receive(agent->attachment, message));
       break;
     }
     case Kind::kEnd:
@@ -266,7 +272,7 @@ void StreamKubelet::Obey(Agent& agent, const Event& event) {
   } else {
     return;
   }
-  registry_.Receive(agent.attachment, answer);
+  Must(registry_.Receive(agent.attachment, answer));
 }
 
 void StreamKubelet::Remove(Agent& agent) {

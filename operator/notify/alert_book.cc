@@ -26,10 +26,11 @@ bool AlertBook::Set(const AlertedJob& job, const std::vector<JobAlert>& firing, 
   bool complete = true;
   for (const JobAlert& alert : firing) {
     if (alerts_.count(KeyOf(job, alert)) > 0) continue;
-    if (alerts_.size() >= kMaxAlerts) {
+    if (alerts_.size() >= kMaxAlerts && !MakeRoom(job.ns)) {
       complete = false;
       continue;
     }
+    ++by_namespace_[job.ns];
     Entry& entry = alerts_[KeyOf(job, alert)];
     entry.job = job;
     entry.news.alert = alert;
@@ -37,16 +38,44 @@ bool AlertBook::Set(const AlertedJob& job, const std::vector<JobAlert>& firing, 
   return complete;
 }
 
+bool AlertBook::MakeRoom(const std::string& ns) {
+  const auto most =
+      std::max_element(by_namespace_.begin(), by_namespace_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto own = by_namespace_.find(ns);
+  if (most->second <= (own == by_namespace_.end() ? 0 : own->second) + 1) return false;
+  // One that nobody has been told of is missed the least.
+  auto leaves = alerts_.end();
+  for (auto it = alerts_.begin(); it != alerts_.end(); ++it) {
+    if (it->second.job.ns != most->first) continue;
+    leaves = it;
+    if (!it->second.told_begin) break;
+  }
+  Erase(leaves);
+  return true;
+}
+
+void AlertBook::Erase(Alerts::iterator alert) {
+  const auto count = by_namespace_.find(alert->second.job.ns);
+  if (--count->second == 0) by_namespace_.erase(count);
+  alerts_.erase(alert);
+}
+
 std::optional<AlertBook::Batch> AlertBook::Due(absl::Time now) const {
   if (now < not_before_) return std::nullopt;
-  std::optional<Batch> batch;
-  for (const auto& [key, entry] : alerts_) {
-    if (entry.due > now) continue;
-    if (!batch) batch = Batch{entry.job, {}};
-    if (batch->job.uid != entry.job.uid) break;
-    batch->news.push_back(entry.news);
+  const auto is_due = [&](const auto& alert) { return alert.second.due <= now; };
+  const auto after = std::find_if(alerts_.begin(), alerts_.end(), [&](const auto& alert) {
+    return is_due(alert) && alert.second.job.uid > told_last_;
+  });
+  const auto first =
+      after != alerts_.end() ? after : std::find_if(alerts_.begin(), alerts_.end(), is_due);
+  if (first == alerts_.end()) return std::nullopt;
+  Batch batch{first->second.job, {}};
+  for (auto it = first; it != alerts_.end() && it->second.job.uid == batch.job.uid; ++it) {
+    if (!is_due(*it)) continue;
+    batch.news.push_back(it->second.news);
     // An alert that ended before anybody was told begins first.
-    if (!entry.told_begin) batch->news.back().ended = absl::InfiniteFuture();
+    if (!it->second.told_begin) batch.news.back().ended = absl::InfiniteFuture();
   }
   return batch;
 }
@@ -60,18 +89,19 @@ absl::Time AlertBook::NextDue() const {
 void AlertBook::Told(const Batch& batch, bool reached, absl::Time now) {
   failures_ = reached ? 0 : failures_ + 1;
   not_before_ = reached ? absl::InfinitePast() : now + BackoffAfter(failures_, kBackoff);
+  told_last_ = batch.job.uid;
   for (const AlertNews& news : batch.news) {
     const auto it = alerts_.find(KeyOf(batch.job, news.alert));
     if (it == alerts_.end()) continue;
     Entry& entry = it->second;
     if (!reached) {
       entry.failing_since = std::min(entry.failing_since, now);
-      if (HasEnded(entry.news) && now - entry.failing_since >= kForget) alerts_.erase(it);
+      if (HasEnded(entry.news) && now - entry.failing_since >= kForget) Erase(it);
       continue;
     }
     entry.failing_since = absl::InfiniteFuture();
     if (HasEnded(news)) {
-      alerts_.erase(it);
+      Erase(it);
       continue;
     }
     entry.told_begin = true;

@@ -21,7 +21,9 @@ namespace muster::control {
 class AlertBook {
  public:
   static constexpr absl::Duration kForget = absl::Hours(1);
-  // The most alerts in the book; further ones are dropped until others have ended.
+  // The most alerts in the book. In a full one each namespace has an equal share: an alert of a
+  // namespace that has fewer takes the place of one of the namespace that has the most, and others
+  // are dropped until some have ended.
   static constexpr size_t kMaxAlerts = 10'000;
   static constexpr BackoffBounds kBackoff = {absl::Seconds(1), absl::Minutes(5)};
 
@@ -36,7 +38,7 @@ class AlertBook {
   // Sets all alerts of the job that fire; the others of this job have ended. `wall` is the time of
   // their end. Returns false if some were dropped because the book is full.
   bool Set(const AlertedJob& job, const std::vector<JobAlert>& firing, absl::Time wall);
-  // Returns what is to be told at `now` (monotonic), if anything.
+  // Returns what is to be told at `now` (monotonic), if anything. Jobs take turns.
   std::optional<Batch> Due(absl::Time now) const;
   // Returns the earliest time at which Due may return something; InfiniteFuture: not before Set.
   absl::Time NextDue() const;
@@ -55,13 +57,19 @@ class AlertBook {
   };
   // The job's UID, the rule's name and the time of the begin.
   using Key = std::tuple<std::string, std::string, absl::Time>;
+  using Alerts = std::map<Key, Entry>;
   static Key KeyOf(const AlertedJob& job, const JobAlert& alert) {
     return {job.uid, alert.name, alert.since};
   }
+  // Makes room in a full book for an alert of the namespace; false if it has its share.
+  bool MakeRoom(const std::string& ns);
+  void Erase(Alerts::iterator alert);
 
   const absl::Duration repeat_;
-  std::map<Key, Entry> alerts_;
-  int failures_ = 0;  // in a row
+  Alerts alerts_;
+  std::map<std::string, size_t> by_namespace_;  // the numbers of alerts
+  std::string told_last_;                       // the UID of the job
+  int failures_ = 0;                            // in a row
   absl::Time not_before_ = absl::InfinitePast();
 };
 

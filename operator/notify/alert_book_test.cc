@@ -83,14 +83,15 @@ TEST(AlertBookTest, AReceiverThatFailsIsTriedEverLaterAndEachJobHasARequestOfIts
   book.Set(kJob, {kSpike}, kWall);
   book.Set(kOther, {kStall}, kWall);
   absl::Time now = kNow;
+  int turn = 0;
   for (const int seconds : {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}) {
-    EXPECT_EQ(Tell(book, now, false), "gpt +spike");
+    EXPECT_EQ(Tell(book, now, false), turn++ % 2 == 0 ? "gpt +spike" : "bert +stall");
     EXPECT_EQ(Tell(book, now + absl::Seconds(seconds) - absl::Milliseconds(1)), "") << seconds;
     now += absl::Seconds(seconds);
     EXPECT_EQ(book.NextDue(), now) << seconds;
   }
-  EXPECT_EQ(Tell(book, now), "gpt +spike");
   EXPECT_EQ(Tell(book, now), "bert +stall");
+  EXPECT_EQ(Tell(book, now), "gpt +spike");
 }
 
 TEST(AlertBookTest, AnEndThatCannotBeToldIsGivenUpAndABeginIsNot) {
@@ -111,6 +112,35 @@ TEST(AlertBookTest, ItIsBounded) {
   }
   EXPECT_FALSE(book.Set({"team", "job", "one more"}, {kSpike}, kWall));
   EXPECT_EQ(book.size(), AlertBook::kMaxAlerts);
+}
+
+TEST(AlertBookTest, OneNamespaceCannotTakeTheRoomOfTheOthers) {
+  AlertBook book;
+  for (size_t i = 0; i < AlertBook::kMaxAlerts; ++i) {
+    EXPECT_TRUE(book.Set({"greedy", "job", absl::StrCat("uid-", i)}, {kSpike}, kWall));
+  }
+  EXPECT_EQ(Tell(book, kNow), "job +spike");
+  size_t taken = 0;
+  while (taken < AlertBook::kMaxAlerts &&
+         book.Set({"team", "gpt", absl::StrCat("other-", taken)}, {kSpike}, kWall)) {
+    ++taken;
+  }
+  EXPECT_EQ(taken, AlertBook::kMaxAlerts / 2) << "each of two has a half";
+  EXPECT_EQ(book.size(), AlertBook::kMaxAlerts);
+  EXPECT_TRUE(book.Set({"third", "bert", "a-third"}, {kSpike}, kWall));
+  EXPECT_FALSE(book.Set({"greedy", "job", "one more"}, {kSpike}, kWall));
+}
+
+TEST(AlertBookTest, AJobThatAlwaysHasNewsTakesTurnsWithTheOthers) {
+  AlertBook book;
+  book.Set(kOther, {kStall}, kWall);
+  JobAlert alert = kSpike;
+  for (int i = 0; i < 3; ++i) {
+    alert.since += absl::Minutes(1);
+    book.Set(kJob, {alert}, kWall);
+    if (Tell(book, kNow + absl::Minutes(i)) == "bert +stall") return;
+  }
+  FAIL() << "the other job is never told of";
 }
 
 }  // namespace

@@ -87,17 +87,10 @@ void EndOrphans(const RepeatedPtrField<AlertRule>& rules,
   }
 }
 
-}  // namespace
-
-AlertEvaluation EvaluateAlerts(const RepeatedPtrField<AlertRule>& rules,
-                               const RepeatedPtrField<AlertStatus>& firing, const AlertView& view,
-                               AlertMemory& memory) {
-  AlertEvaluation evaluation;
-  EndOrphans(rules, firing, view.ended, evaluation);
-  if (view.ended) {
-    memory = AlertMemory{};
-    return evaluation;
-  }
+// Looks at each rule; adds the edges.
+void EvaluateRules(const RepeatedPtrField<AlertRule>& rules,
+                   const RepeatedPtrField<AlertStatus>& firing, const AlertView& view,
+                   AlertMemory& memory, AlertEvaluation& evaluation) {
   const News news = TakeNews(view, memory);
   std::map<std::string, AlertRuleMemory> kept;
   for (const AlertRule& rule : rules) {
@@ -107,13 +100,25 @@ AlertEvaluation EvaluateAlerts(const RepeatedPtrField<AlertRule>& rules,
       return alert.name() == rule.name() && alert.kind() == rule.kind();
     });
     Finding found = Check(rule, view, news, memory, fires, known, evaluation.due);
-    if (found.change != Finding::Change::kNone) {
-      evaluation.edges.push_back({rule.name(), rule.kind(), found.change == Finding::Change::kFires,
-                                  std::move(found.sentence)});
+    const bool begins = found.change == Finding::Change::kFires;
+    // A rule that fires already has ended with the job.
+    if (begins || (found.change == Finding::Change::kResolves && !view.ended)) {
+      evaluation.edges.push_back({rule.name(), rule.kind(), begins, std::move(found.sentence)});
     }
     kept[rule.name()] = std::move(known);
   }
   memory.rules = std::move(kept);
+}
+
+}  // namespace
+
+AlertEvaluation EvaluateAlerts(const RepeatedPtrField<AlertRule>& rules,
+                               const RepeatedPtrField<AlertStatus>& firing, const AlertView& view,
+                               AlertMemory& memory) {
+  AlertEvaluation evaluation;
+  EndOrphans(rules, firing, view.ended, evaluation);
+  if (!view.ended || view.ends) EvaluateRules(rules, firing, view, memory, evaluation);
+  if (view.ended) memory = AlertMemory{};
   return evaluation;
 }
 

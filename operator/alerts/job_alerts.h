@@ -38,6 +38,7 @@ struct AlertView {
   absl::Time running_since = absl::InfiniteFuture();  // InfiniteFuture: the job is not running
   bool ended = false;                                 // the job has succeeded or failed
   const TrainingHistory& history;
+  bool ends = false;  // `ended` now: its last reports have not been looked at
 };
 
 // A rule that begins or ceases to fire.
@@ -54,8 +55,9 @@ struct AlertEvaluation {
 };
 
 // Evaluates the job's rules. `firing` are the rules that fire so far. A rule that is no longer in
-// the spec, or has another kind now, ceases to fire, as do all rules when the job has ended. While
-// the job does not run, rules that fire keep doing so.
+// the spec, or has another kind now, ceases to fire, as do all rules when the job has ended. A rule
+// that only the last reports of a job that ends make fire has an edge that begins and none that
+// ceases. While the job does not run, rules that fire keep doing so.
 AlertEvaluation EvaluateAlerts(
     const google::protobuf::RepeatedPtrField<v1alpha1::AlertRule>& rules,
     const google::protobuf::RepeatedPtrField<v1alpha1::AlertStatus>& firing, const AlertView& view,

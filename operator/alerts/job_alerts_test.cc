@@ -34,7 +34,7 @@ struct World {
   // Returns the edges as "+spike -stall", and keeps what fires as the status does.
   std::string Look() {
     const AlertEvaluation found =
-        EvaluateAlerts(rules, firing, {now, running_since, ended, history}, memory);
+        EvaluateAlerts(rules, firing, {now, running_since, ended, history, ends}, memory);
     due = found.due;
     std::string edges;
     for (const AlertEdge& edge : found.edges) {
@@ -55,6 +55,7 @@ struct World {
   TrainingHistory history{
       .round = 1, .first_step = 1, .steps = {}, .validations = {}, .best_before = {}};
   AlertMemory memory;
+  bool ends = false;
   absl::Time now = kStart;
   absl::Time running_since = kStart;
   absl::Time due;
@@ -160,6 +161,32 @@ TEST(JobAlertsTest, TheEndOfTheJobEndsItsAlerts) {
   EXPECT_EQ(world.sentence, "the job has ended");
   world.now += absl::Hours(1);
   EXPECT_EQ(world.Look(), "");
+}
+
+TEST(JobAlertsTest, TheLastReportsOfAJobThatEndsAreLookedAt) {
+  World world;
+  world.Spike();
+  world.Stall();
+  world.Steps(1, 100, 2);
+  EXPECT_EQ(world.Look(), "");
+  world.Steps(101, 110, 9);
+  world.running_since = absl::InfiniteFuture();
+  world.ended = world.ends = true;
+  EXPECT_EQ(world.Look(), "+spike");
+  world.ends = false;
+  EXPECT_EQ(world.Look(), "-spike");
+  EXPECT_EQ(world.Look(), "");
+}
+
+TEST(JobAlertsTest, ARuleThatFiresWhenTheJobEndsCeasesOnce) {
+  World world;
+  world.Spike();
+  world.Steps(1, 100, 2);
+  world.Steps(101, 101, 9);
+  ASSERT_EQ(world.Look(), "+spike");
+  world.Steps(102, 130, 2);
+  world.ended = world.ends = true;
+  EXPECT_EQ(world.Look(), "-spike");
 }
 
 TEST(JobAlertsTest, EveryKindHasItsParametersFromTheSpec) {

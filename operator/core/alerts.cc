@@ -42,6 +42,11 @@ std::string WarnOfReceiver(const Draft& draft, const AlertRule& rule) {
 void Fire(Draft& draft, const AlertEdge& edge) {
   const AlertRule* rule = FindRule(draft, edge.name);
   if (rule == nullptr) return;
+  if (IsFinished(draft.status())) {
+    // The job's last reports make the rule fire, and nothing is left to be stopped.
+    return draft.EmitWarning(ReasonOf(edge.kind),
+                             absl::StrCat("alert ", edge.name, ": ", edge.sentence));
+  }
   AlertStatus& alert = *draft.status().add_alerts();
   alert.set_name(edge.name);
   alert.set_kind(edge.kind);
@@ -91,7 +96,7 @@ void WatchAlerts(Draft& draft) {
   const bool ended = IsFinished(draft.status());
   const bool running = memory.phase == RoundPhase::kActive && !memory.stop.since;
   const AlertView view{job.now, running ? memory.phase_since : absl::InfiniteFuture(), ended,
-                       job.history};
+                       job.history, ended && !IsFinished(job.status)};
   const AlertEvaluation found =
       EvaluateAlerts(draft.spec().alerts(), draft.status().alerts(), view, memory.alerts);
   // A rule that changed its kind ends before it begins again.

@@ -1,10 +1,12 @@
 #include "operator/core/alerts.h"
 
+#include <limits>
 #include <string>
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/testing/command_world.h"
 #include "operator/core/testing/test_world.h"
 
 namespace muster::control {
@@ -12,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1alpha1::AlertRule& AddRule(TestWorld& world, const std::string& name, const std::string& kind) {
   v1alpha1::AlertRule& rule = *world.view.spec.add_alerts();
@@ -151,6 +154,27 @@ TEST(AlertsTest, AnAlertOutlivesItsLeaderAndEndsWithItsJob) {
   EXPECT_THAT(over.events[0].message, HasSubstr("the job has ended"));
   EXPECT_EQ(world.Condition(ConditionType::kAlertFiring), "False/NoAlert");
   EXPECT_THAT(world.Decide().events, IsEmpty());
+}
+
+TEST(AlertsTest, ARunThatDivergesAndEndsBeforeTheNextLookHasItsWarning) {
+  CommandWorld world(1);
+  AddRule(world, "spike", "LossSpike").mutable_loss_spike()->set_factor(2);
+  world.view.spec.mutable_alerts(0)->set_action("Suspend");
+  world.MakeActive();
+  world.Decide();
+  world.view.history.round = world.memory.id.round;
+  world.view.history.first_step = 1;
+  for (int step = 1; step <= 9; ++step) {
+    const double loss = step < 9 ? 2.0 : std::numeric_limits<double>::quiet_NaN();
+    world.view.history.steps.push_back({step, loss, 1000, step * 1'000'000});
+  }
+  world.EndCommand(0);
+  const Plan over = world.Decide();
+  ASSERT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+  EXPECT_THAT(EventReasons(over), HasSubstr("LossSpike"));
+  EXPECT_FALSE(over.suspend) << "nothing is left to be stopped";
+  EXPECT_EQ(world.view.status.alerts_size(), 0);
+  EXPECT_THAT(EventReasons(world.Decide()), Not(HasSubstr("LossSpike"))) << "it is told once";
 }
 
 TEST(AlertsTest, AJobThatIsNotRunningIsNotStalled) {

@@ -61,6 +61,9 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
                           "\" is the parent of others: jobs wait in queues without children");
     case ScheduleReason::kQueueStopped:
       return absl::StrCat("queue \"", numbers.queue, "\" is stopped");
+    case ScheduleReason::kNamespaceNotAdmitted:
+      return absl::StrCat("queue \"", numbers.queue, "\" is not for jobs of ", decision.detail,
+                          ": use another queue, or add the namespace to the queue's namespaces");
     case ScheduleReason::kExceedsQuota:
       return absl::StrCat(Amount(numbers.resource, numbers.needed), " ", numbers.resource,
                           " needed; queue \"", numbers.queue, "\" may never use more than ",
@@ -194,6 +197,8 @@ absl::string_view Name(ScheduleReason reason) {
       return "Yielded";
     case ScheduleReason::kSpotLimit:
       return "SpotLimit";
+    case ScheduleReason::kNamespaceNotAdmitted:
+      return "NamespaceNotAdmitted";
   }
   return "";
 }

@@ -55,6 +55,7 @@ enum class ScheduleReason {
   kYielded,
   // kWait
   kSpotLimit,
+  kNamespaceNotAdmitted,  // the queue is not for jobs of its namespace
 };
 absl::string_view Name(ScheduleReason reason);
 

@@ -1,14 +1,26 @@
 #include "operator/queue/place_search.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "operator/queue/gang_question.h"
 #include "operator/queue/queue_room.h"
 #include "operator/queue/quota_tree.h"
 
 namespace muster::control {
+namespace {
+
+bool Admits(const QueueSpec& queue, const std::string& ns) {
+  return queue.namespaces.empty() ||
+         std::any_of(queue.namespaces.begin(), queue.namespaces.end(),
+                     [&](const std::string& one) { return one == ns || one == "*"; });
+}
+
+}  // namespace
 
 PlaceSearch::PlaceSearch(CycleContext& cycle)
     : now_(cycle.now),
@@ -31,6 +43,10 @@ bool PlaceSearch::MayEverStart(const JobEntry& entry, Decision& decision) const 
   if (tree.is_broken(entry.queue)) return never(ScheduleReason::kNoSuchQueue);
   if (tree.is_cohort(entry.queue)) return never(ScheduleReason::kQueueIsCohort);
   if (state_.queues[entry.queue].spec.stopped) return never(ScheduleReason::kQueueStopped);
+  if (!Admits(state_.queues[entry.queue].spec, entry.job.ns)) {
+    decision.detail = absl::StrCat("namespace ", entry.job.ns);
+    return never(ScheduleReason::kNamespaceNotAdmitted);
+  }
   for (const auto& [resource, amount] : entry.Need(entry.job.request.min)) {
     if (!tree.is_limited(entry.queue, resource)) continue;
     const int64_t potential = tree.Potential(entry.queue, resource);

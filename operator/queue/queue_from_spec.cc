@@ -75,6 +75,9 @@ absl::StatusOr<QueueSpec> QueueFromSpec(const std::string& name,
     }
     queue.namespace_limits.push_back(std::move(parsed));
   }
+  queue.namespaces.assign(spec.namespaces().begin(), spec.namespaces().end());
+  if (!queue.namespaces.empty()) return queue;
+  for (const NamespaceLimit& limit : queue.namespace_limits) queue.namespaces.push_back(limit.ns);
   return queue;
 }
 

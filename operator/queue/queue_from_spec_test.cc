@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace muster::control {
 namespace {
@@ -46,6 +47,17 @@ TEST(QueueFromSpec, CountsInSmallestUnits) {
   EXPECT_EQ(queue->preempt_within_queue, PreemptWithinQueue::kNever);
   EXPECT_EQ(queue->reclaim, ReclaimFrom::kLowerPriority);
   EXPECT_EQ(queue->min_runtime, absl::Minutes(90));
+}
+
+TEST(QueueFromSpec, AQueueIsForTheNamespacesThatItNamesOrElseForThoseThatItLimits) {
+  v1alpha1::TrainingQueueSpec spec;
+  EXPECT_TRUE(QueueFromSpec("q", spec)->namespaces.empty()) << "for all";
+  spec.add_namespace_limits()->set_namespace_("research");
+  spec.add_namespace_limits()->set_namespace_("product");
+  EXPECT_EQ(QueueFromSpec("q", spec)->namespaces,
+            (std::vector<std::string>{"research", "product"}));
+  spec.add_namespaces("*");
+  EXPECT_EQ(QueueFromSpec("q", spec)->namespaces, std::vector<std::string>{"*"});
 }
 
 TEST(QueueFromSpec, RefusesAMinimumRunTimeThatIsNone) {

@@ -55,6 +55,8 @@ struct QueueSpec {
   // A resource that neither the queue nor any of its parents lists is not limited.
   std::vector<Quota> quotas;
   std::vector<NamespaceLimit> namespace_limits;
+  // The namespaces whose jobs may start here; "*" is every one. Empty: every one.
+  std::vector<std::string> namespaces;
   PreemptWithinQueue preempt_within_queue = PreemptWithinQueue::kLowerPriority;
   ReclaimFrom reclaim = ReclaimFrom::kAny;
   // A job of this queue neither stops nor shrinks for another within this time of its newest start.

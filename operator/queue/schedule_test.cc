@@ -259,6 +259,30 @@ TEST(Schedule, EveryReasonToWaitHasItsNumbers) {
   EXPECT_TRUE(absl::StrContains(Sentence(world.Of("wrong"), world.now), "moon"));
 }
 
+TEST(Schedule, AJobOfANamespaceThatItsQueueIsNotForWaitsWhateverItsPriority) {
+  std::vector<QueueSpec> queues = {Queue("a", "", 8), Queue("open", "", 8)};
+  queues[0].namespaces = {"research", "product"};
+  queues[1].namespaces = {"*"};
+  World world(Racks(1, 2), queues);
+  QueuedJob stranger = Job("stranger", "a", 1);
+  stranger.ns = "elsewhere";
+  stranger.priority = 1'000'000;
+  world.Submit(stranger);
+  QueuedJob own = Job("own", "a", 1);
+  own.ns = "product";
+  world.Submit(own);
+  stranger.uid = stranger.name = "welcome";
+  stranger.queue = "open";
+  world.Submit(stranger);
+  world.Cycle();
+  EXPECT_EQ(world.Of("stranger").reason, R::kNamespaceNotAdmitted);
+  EXPECT_EQ(Sentence(world.Of("stranger"), world.now),
+            "queue \"a\" is not for jobs of namespace elsewhere: use another queue, or add the "
+            "namespace to the queue's namespaces");
+  EXPECT_TRUE(world.Runs("own")) << "the stranger holds nobody up";
+  EXPECT_TRUE(world.Runs("welcome"));
+}
+
 TEST(Schedule, ASnapshotGivesTheSameDecisions) {
   const Inventory inventory = Racks(2, 4);
   Snapshot snapshot;

@@ -24,6 +24,7 @@ bool IsForever(ScheduleReason reason) {
     case ScheduleReason::kNoSuchQueue:
     case ScheduleReason::kQueueIsCohort:
     case ScheduleReason::kQueueStopped:
+    case ScheduleReason::kNamespaceNotAdmitted:
     case ScheduleReason::kInvalidRequest:
     case ScheduleReason::kExceedsQuota:
       return true;

@@ -82,6 +82,7 @@ void Put(const QueueSpec& queue, pb::RecordedQueue* into) {
     one->set_namespace_(limit.ns);
     PutAmounts(limit.limits, one->mutable_limits());
   }
+  for (const std::string& ns : queue.namespaces) into->add_namespaces(ns);
   into->set_preempt_within_queue(static_cast<uint32_t>(queue.preempt_within_queue));
   into->set_reclaim(static_cast<uint32_t>(queue.reclaim));
   into->set_stopped(queue.stopped);
@@ -107,6 +108,7 @@ absl::StatusOr<QueueSpec> Get(const pb::RecordedQueue& from) {
   for (const auto& one : from.namespace_limits()) {
     queue.namespace_limits.push_back({one.namespace_(), GetAmounts(one.limits())});
   }
+  queue.namespaces.assign(from.namespaces().begin(), from.namespaces().end());
   if (from.preempt_within_queue() > static_cast<uint32_t>(PreemptWithinQueue::kNever) ||
       from.reclaim() > static_cast<uint32_t>(ReclaimFrom::kNever)) {
     return absl::DataLossError(absl::StrCat("queue ", queue.name, " has an unknown policy"));

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 78> kReasons = {{
+constexpr Table<Reason, 79> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},

@@ -172,12 +172,13 @@ inline std::vector<v1alpha1::RankReady> Prepare(int64_t round, const Ranks& rank
 
 // Tells the ranks where they go on from, and waits until all have joined.
 inline void Go(int64_t round, const Ranks& ranks, const std::vector<v1alpha1::RankReady>& ready,
-               v1alpha1::ResumePoint resume) {
+               v1alpha1::ResumePoint resume, const v1alpha1::Mesh& mesh = {}) {
   resume.set_next_attempt(round);
   v1alpha1::ToTrainer message;
   message.mutable_go()->mutable_round()->set_round(round);
   message.mutable_go()->set_endpoint(ready.front().endpoint());
   *message.mutable_go()->mutable_resume() = resume;
+  if (mesh.shard() > 1) *message.mutable_go()->mutable_mesh() = mesh;
   for (RankProcess* rank : ranks) rank->Send(message);
   for (RankProcess* rank : ranks) {
     EXPECT_EQ(rank->Await(v1alpha1::FromTrainer::kJoined).joined().error(), "");

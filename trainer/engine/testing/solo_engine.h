@@ -39,6 +39,7 @@ struct SoloEngine {
   StepOutcome Step() {
     auto outcome = engine.Step({});
     EXPECT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_TRUE(outcome->after.ok()) << outcome->after;
     return *outcome;
   }
   // Begins a new round from the live state, after `relay` if it holds a decision.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/hash.h"
@@ -55,8 +54,9 @@ bool IsJsonLines(std::string_view text) {
   while (lines < kLines && !text.empty()) {
     const std::string_view whole = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), whole.size() + 1));
-    const std::string_view line = absl::StripAsciiWhitespace(whole);
-    if (line.empty()) continue;
+    const size_t first = whole.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) continue;
+    const std::string_view line = whole.substr(first);
     if (line.front() != '{') return false;
     const absl::StatusOr<Json> json = ParseJson(line, kMostLine);
     if (!json.ok() || !json->is_object()) return false;

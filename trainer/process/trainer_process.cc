@@ -21,6 +21,8 @@
 #include "planner/memory.h"
 #include "planner/model_presets.h"
 #include "trainer/data/tensor_feed.h"
+#include "trainer/data/token_check.h"
+#include "trainer/data/tokens.h"
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/parameter.h"

@@ -75,7 +75,7 @@ TEST(S3FilesTest, AStoreThatListsWithoutEndIsNotFollowed) {
                                    : "it gave a continuation token twice";
       const absl::Status listed = files.List("s3://bucket/d").status();
       EXPECT_TRUE(absl::StrContains(listed.message(), want)) << listed;
-      const absl::Status removed = files.RemoveTree("s3://bucket/d");
+      const absl::Status removed = RemoveAll(files, "s3://bucket/d");
       EXPECT_TRUE(absl::StrContains(removed.message(), want)) << removed;
     }
   }

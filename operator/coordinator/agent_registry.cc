@@ -227,8 +227,10 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     MUSTER_RETURN_IF_ERROR(CheckHello(hello));
     MUSTER_RETURN_IF_ERROR(CheckBounds(hello));
     Job& job = jobs_.at(hello.worker().job_uid());
-    MUSTER_RETURN_IF_ERROR(stream->Send(job.welcomes[protocol - v1alpha1::kOldestProtocol]));
     Worker& worker = job.workers[hello.worker().index()];
+    // An agent that dials without pause wakes nobody.
+    MUSTER_RETURN_IF_ERROR(worker.quota.Take(hello.ByteSizeLong(), clock_.Monotonic()));
+    MUSTER_RETURN_IF_ERROR(stream->Send(job.welcomes[protocol - v1alpha1::kOldestProtocol]));
     Supersede(worker, hello);
     id = next_attachment_++;
     AgentState& state = worker.state;

@@ -128,7 +128,8 @@ class AgentRegistry {
   // The interface of the streams. Attach() queues Welcome on `stream`, before any order can be
   // queued, and returns the attachment's id; on a standby it queues NotLeader and returns 0.
   // Errors: kUnavailable (the job is not known yet, try again), kFailedPrecondition (a newer
-  // incarnation has replaced this worker), kInvalidArgument (the hello is malformed).
+  // incarnation has replaced this worker), kInvalidArgument (the hello is malformed),
+  // kResourceExhausted (the worker says more than its quota, over all of its streams).
   absl::StatusOr<uint64_t> Attach(const v1alpha1::AgentHello& hello,
                                   std::shared_ptr<AgentStream> stream);
   // An error ends the stream, and nothing of the message counts: kInvalidArgument (it says what no

@@ -131,6 +131,7 @@ class Coordinator {
       if (record.slowly) clock_.Advance(absl::Seconds(1));
       if (!registry_.Receive(attachments_[record.worker], message).ok()) {
         registry_.Detach(attachments_[record.worker]);
+        clock_.Advance(absl::Seconds(1));
         Attach(static_cast<int>(record.worker));
         if (!record.slowly) break;
       }

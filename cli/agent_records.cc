@@ -9,6 +9,7 @@
 #include "agent/worker/unsent_reports.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "operator/coordinator/agent_bounds.h"
 
 namespace muster::cli {
 namespace {
@@ -50,7 +51,15 @@ AgentRecords ReadAgentRecords(Files& files, const JobPaths& paths) {
       MUSTER_LOG(WARN, "reports of an agent not read", {"error", reports.status()});
       return;
     }
-    for (const v1alpha1::AgentMessage& message : *reports) Take(message, records);
+    for (v1alpha1::AgentMessage message : *reports) {
+      // The file lies where the job's own processes can write: it is believed as far as a stream
+      // is.
+      if (const absl::Status bounded = control::Bound({}, message); !bounded.ok()) {
+        MUSTER_LOG(WARN, "reports of an agent not read", {"error", bounded});
+        continue;
+      }
+      Take(message, records);
+    }
   });
   std::stable_sort(records.steps.begin(), records.steps.end(),
                    [](const StepReport& a, const StepReport& b) {

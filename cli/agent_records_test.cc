@@ -89,5 +89,14 @@ TEST_F(AgentRecordsTest, AFileThatIsNoRecordIsPassedOver) {
   EXPECT_EQ(ReadAgentRecords(files_, paths_).steps.size(), 2u);
 }
 
+TEST_F(AgentRecordsTest, NumbersThatNoAgentReportsAreNotBelieved) {
+  Leave("small-0-1", 8, 9, 1);
+  Leave("small-1-1", int64_t{1} << 60, int64_t{1} << 60, int64_t{1} << 60);
+  const AgentRecords records = ReadAgentRecords(files_, paths_);
+  ASSERT_EQ(records.steps.size(), 2u);
+  EXPECT_EQ(records.steps.back().version().step(), 9);
+  EXPECT_EQ(records.saved->version().step(), 9);
+}
+
 }  // namespace
 }  // namespace muster::cli

@@ -36,6 +36,7 @@ const std::set<std::string>& NewestFields() {
   static const auto* const kFields = new std::set<std::string>{
       "agent.hello.protocols",
       "agent.ready.ranks.reads_replicas",
+      "operator.prepare.secret",
       "operator.welcome.prepare_deadline_seconds",
       "operator.welcome.protocol",
   };

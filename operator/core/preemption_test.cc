@@ -87,25 +87,7 @@ TEST(PreemptionTest, APodThatStaysDoesNotKeepTheOperatorBusy) {
   }
 }
 
-// Nothing replaces worker 0 during the stop, and the others hold state that is on no disk.
-TEST(PreemptionTest, WorkersThatAreLeftSaveIfTheRoundCannotBeFormedAgain) {
-  TestWorld world(3);
-  world.view.spec.mutable_workers()->set_min(3);
-  world.MakeActive();
-  world.view.pods.erase(world.view.pods.begin());
-  world.view.agents.erase(world.view.agents.begin());
-  world.view.placement.order = Order(world, 0);
-  world.memory.phase = RoundPhase::kHolding;
-  world.Decide();
-  Plan plan = world.Decide();
-  EXPECT_EQ(OrderTexts(plan), "Stop:1 Stop:2");
-  EXPECT_TRUE(std::get<StopOrder>(plan.orders[0].what).save);
-  EXPECT_THAT(plan.deletes, IsEmpty());
-  FinishAll(world);
-  EXPECT_THAT(world.Decide().deletes, SizeIs(2));
-}
-
-// The others answer no Prepare, so that only the time shows that no round will be formed.
+// The workers answer no Prepare, so that only the time shows that no round will be formed.
 TEST(PreemptionTest, WorkersOfARoundThatDoesNotFormAreToldToSaveBeforeTheirPodsAreDeleted) {
   TestWorld world(2);
   world.MakeActive();

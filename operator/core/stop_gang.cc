@@ -1,6 +1,5 @@
 #include "operator/core/stop_gang.h"
 
-#include <algorithm>
 #include <string>
 
 #include "operator/core/elastic.h"
@@ -42,26 +41,6 @@ void StopMembers(Draft& draft, absl::string_view why) {
   if (all) DeleteAll(draft, why);
 }
 
-// While the job is stopped, nothing replaces a worker that is gone.
-bool MissesMembers(const Draft& draft) {
-  const RoundMemory& memory = draft.plan.memory;
-  return std::any_of(memory.members.begin(), memory.members.end(),
-                     [&](const v1alpha1::Member& member) {
-                       const Worker* worker = WorkerOf(draft, member);
-                       return worker == nullptr || IsLost(worker->presence);
-                     });
-}
-
-// Forms the round once more. If that cannot be, each worker saves what its ranks hold.
-void StopBroken(Draft& draft, absl::string_view why, bool late) {
-  RoundMemory& memory = draft.memory();
-  if (!late) DriveRounds(draft);
-  const bool backs_off = draft.view.now < memory.backoff.not_before;
-  const bool cannot_form =
-      memory.phase == RoundPhase::kHolding && !backs_off && MissesMembers(draft);
-  if (late || cannot_form) StopMembers(draft, why);
-}
-
 bool AnyPresent(const Draft& draft) {
   for (const Worker& worker : draft.workers) {
     const bool may_be =
@@ -89,8 +68,10 @@ void StopGang(Draft& draft, absl::string_view why) {
     DriveRounds(draft);
   } else if (active) {
     StopMembers(draft, why);
+  } else if (draft.view.now < deadline) {
+    DriveRounds(draft);
   } else {
-    StopBroken(draft, why, /*late=*/draft.view.now >= deadline);
+    StopMembers(draft, why);
   }
 }
 

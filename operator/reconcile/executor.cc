@@ -39,9 +39,9 @@ kube::CallOptions VersionOnly() {
 // Besides the version, asks for the fields that orders and the next leader rest on: an older CRD
 // may drop them.
 kube::CallOptions DurableOnly() {
-  static const auto& fields =
-      *new kube::FieldMask({"status.term", "status.round", "status.membership",
-                            "status.incarnations", "status.workers.ended", "status.checkpoint"});
+  static const auto& fields = *new kube::FieldMask(
+      {"status.term", "status.round", "status.membership", "status.incarnations",
+       "status.workers.ended", "status.workers.toldToStop", "status.checkpoint"});
   kube::CallOptions call;
   call.fields = &fields;
   return call;

@@ -84,7 +84,7 @@ TEST(BadInputTest, NotEnoughMemoryIsReportedBeforeTheFirstStep) {
   const std::string output = RunToFailure("memory", GoodText(), manifest, kExitBadInput);
   EXPECT_THAT(output, HasSubstr("not enough memory for the model: "));
   EXPECT_THAT(output, HasSubstr("are needed by"));
-  EXPECT_THAT(output, HasSubstr("are available on this machine; of each rank's share"));
+  EXPECT_THAT(output, HasSubstr("are available on this machine; each rank needs "));
 }
 
 TEST(BadInputTest, ACheckpointUriThatIsAFileIsFoundBeforeTheFirstStep) {

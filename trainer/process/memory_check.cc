@@ -42,7 +42,7 @@ std::string PartsOf(const planner::MemoryEstimate& estimate) {
       {estimate.optimizer, "optimizer state"},
       {estimate.activations, "activations"},
       {estimate.logits, "logits"},
-      {estimate.checkpoint_copy, "the copy that a checkpoint is written from"},
+      {estimate.checkpoint_copy, "the copy of a checkpoint"},
       {estimate.fixed, "the program"},
   };
   std::vector<std::string> parts;
@@ -109,11 +109,16 @@ absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int
                          std::string_view where, const std::vector<MemoryOption>& options) {
   const int64_t need = estimate.Total() * ranks;
   if (need <= available) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "not enough memory for the model: ", need, " bytes (", ByteText(need), ") are needed by ",
-      ranks, ranks == 1 ? " rank" : " ranks", " and ", available, " bytes (", ByteText(available),
-      ") are available ", std::string(where), "; each rank needs ", PartsOf(estimate), ": ",
-      Proposal(estimate, ranks, available, options)));
+  // The operator passes on 512 bytes of it.
+  const bool alike = ByteText(need) == ByteText(available);
+  const auto text = [alike](int64_t bytes) {
+    return alike ? absl::StrCat(bytes, " bytes") : ByteText(bytes);
+  };
+  return absl::ResourceExhaustedError(
+      absl::StrCat("not enough memory for the model: ", text(need), " are needed by ", ranks,
+                   ranks == 1 ? " rank" : " ranks", " and ", text(available), " are available ",
+                   std::string(where), "; each rank needs ", PartsOf(estimate), ": ",
+                   Proposal(estimate, ranks, available, options)));
 }
 
 absl::Status CheckRound(int shards, int usual, absl::FunctionRef<absl::Status(int among)> check) {

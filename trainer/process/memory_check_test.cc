@@ -30,11 +30,13 @@ TEST(MemoryCheckTest, NamesTheBytesNeededAndTheBytesAvailable) {
                                          .fixed = 8 << 20};
   constexpr int64_t kNeed = 40 << 20;
   EXPECT_TRUE(CheckMemory(estimate, 2, kNeed, "here").ok());
+  const std::string parts =
+      "are available here; each rank needs 1.5 MiB for weights, 1.0 MiB for gradients, 2.0 MiB for "
+      "optimizer state, 3.0 MiB for activations, 512.0 KiB for logits, "
+      "4.0 MiB for the copy of a checkpoint and 8.0 MiB for the program: ";
   const std::string facts =
-      "not enough memory for the model: 41943040 bytes (40.0 MiB) are needed by 2 ranks and "
-      "41943039 bytes (40.0 MiB) are available here; each rank needs 1.5 MiB for weights, 1.0 MiB "
-      "for gradients, 2.0 MiB for optimizer state, 3.0 MiB for activations, 512.0 KiB for logits, "
-      "4.0 MiB for the copy that a checkpoint is written from and 8.0 MiB for the program: ";
+      "not enough memory for the model: 41943040 bytes are needed by 2 ranks and 41943039 bytes " +
+      parts;
   const auto message = [&](const std::vector<MemoryOption>& options, int64_t available) {
     return std::string(CheckMemory(estimate, 2, available, "here", options).message());
   };
@@ -64,7 +66,7 @@ TEST(MemoryCheckTest, ARoundOfFewerRanksIsJoinedOnlyWithRoomForItsLargerParts) {
   EXPECT_TRUE(absl::IsResourceExhausted(none));
   EXPECT_EQ(
       none.message().find("this round divides the state among 4 ranks, a round of all workers "
-                          "among 8: not enough memory for the model: 16777216 bytes"),
+                          "among 8: not enough memory for the model: 16.0 MiB"),
       0u)
       << none.message();
 }

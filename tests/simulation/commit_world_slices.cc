@@ -76,7 +76,7 @@ CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
   const TreeNode slice = trainer::SliceOf(kChunks, WantedSlice(round, index));
   int64_t got = 0;
   const auto moves = trainer::PlanMoves(kChunks, held, wanted, sent);
-  if (!moves.ok()) return needs;
+  if (!moves.ok()) return {.donors = {}, .complete = false};
   for (const SliceMove& move : *moves) {
     if (round.members[static_cast<size_t>(move.to)] != index) continue;
     const int from = trainer::RankOfHolder(*rank.resume, members, move.from);

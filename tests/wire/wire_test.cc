@@ -34,10 +34,8 @@ using v1alpha1::OperatorMessage;
 // have them yet.
 const std::set<std::string>& NewestFields() {
   static const auto* const kFields = new std::set<std::string>{
-      "agent.hello.protocols",
-      "agent.ready.ranks.reads_replicas",
-      "operator.prepare.secret",
-      "operator.welcome.prepare_deadline_seconds",
+      "agent.hello.protocols",     "agent.ready.ranks.reads_replicas",
+      "operator.prepare.secret",   "operator.welcome.prepare_deadline_seconds",
       "operator.welcome.protocol",
   };
   return *kFields;

@@ -9,6 +9,7 @@
 #include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/checked_status.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/resource_type.h"
@@ -113,6 +114,21 @@ TEST_F(ExecutorTest, EachRoundHasASecretThatOnlyItsMembersAreTold) {
   Executor other(*api_, registry_, *events_, PodBuilderOptions{});
   ASSERT_TRUE(other.Announce(job_, plan).ok());
   EXPECT_NE(stream_->sent[3].prepare().secret(), secret) << "of another process";
+}
+
+// A field that the answer left out was taken for dropped by the server, and no stop was carried
+// out.
+TEST_F(ExecutorTest, TheAnswerToAStatusWriteHasEveryFieldThatIsCompared) {
+  Plan plan = PlanRound();
+  plan.status.set_membership("hash");
+  plan.status.add_incarnations(1);
+  plan.status.mutable_workers()->set_ended("0");
+  plan.status.mutable_workers()->set_told_to_stop("0");
+  plan.status.mutable_checkpoint()->set_step(10);
+  plan.status.mutable_checkpoint()->set_history("0123456789abcdef");
+  plan.status.mutable_checkpoint()->set_attempt(1);
+  ASSERT_FALSE(DescribeMissingFields(plan.status, job_.status).empty());
+  EXPECT_TRUE(executor_->Write(job_, plan, written_).ok()) << written_.status_fault;
 }
 
 TEST_F(ExecutorTest, AJobHasItsNetworkPolicyBeforeItHasPods) {

@@ -92,6 +92,8 @@ TEST_F(ShardFitTest, ALeftOverWorkerTakesTheSeatOfALostOneAtOnceWhateverThePolic
   world_.view.spec.mutable_failure_policy()->set_on_rank_failure("RestartRank");
   Lose(world_.memory.members[0].worker().index());
   world_.Decide();
+  world_.Advance(absl::Seconds(2));  // the second loss in a row
+  world_.Decide();
   EXPECT_EQ(world_.memory.phase, RoundPhase::kPreparing) << "six are there, and four are wanted";
   EXPECT_EQ(world_.memory.members.size(), 4u);
 }

@@ -317,9 +317,10 @@ TEST_F(SparesTest, WithoutASpareAdviceChangesNothingAndAnInterruptionCounts) {
   world_.Decide();
   EXPECT_EQ(Status().workers().leaving_size(), 0);
   EXPECT_EQ(Ranks(), "0 1 2");
+  EXPECT_EQ(Status().incarnations(1), 1);
   Pod(1).node_notice = NodeNotice{"Reclaim", "AWS", world_.view.wall + absl::Minutes(2)};
   world_.Decide();
-  EXPECT_EQ(Status().workers().leaving_size(), 1);
+  EXPECT_EQ(Status().incarnations(1), 2) << "it moves to another node";
 }
 
 }  // namespace

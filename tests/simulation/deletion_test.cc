@@ -73,10 +73,13 @@ TEST(ForeignPodTest, APodOfAnotherNamespaceWithTheJobsUidTakesNoPlaceAndHoldsUpN
       copy["metadata"]["labels"] = pod["metadata"]["labels"];
       copy["metadata"]["ownerReferences"] = pod["metadata"]["ownerReferences"];
       copy["spec"] = pod["spec"];
-      auto made = world.memory->Create(kube::kPods, copy);
-      ASSERT_TRUE(made.ok()) << made.status();
-      (*made)["status"] = {{"phase", phase}};
-      ASSERT_TRUE(world.memory->UpdateStatus(kube::kPods, *made).ok());
+      // The garbage collector finds no such owner in that namespace; a finalizer holds the pod.
+      copy["metadata"]["finalizers"] = {"attacker.example/stay"};
+      ASSERT_TRUE(world.memory->Create(kube::kPods, copy).ok());
+      Json made = world.memory->Get(kube::kPods, {"attacker", kube::NameOf(pod)}).value();
+      made["status"] = {{"phase", phase}};
+      const auto updated = world.memory->UpdateStatus(kube::kPods, made);
+      ASSERT_TRUE(updated.ok()) << updated.status();
     }
   };
   ASSERT_TRUE(world.RunUntil([&] { return world.Pods().size() == 2; }, absl::Minutes(1)));

@@ -181,7 +181,8 @@ void Generator::ReadWorkload(const Json& json, const std::string& path, SimJob& 
   request.min = request.max = static_cast<int>(pods);
   job.job.ns = "default";
   job.job.quota_per_worker = {{kCpuResource, request.per_worker.cpu_millis}};
-  const std::string constraint = reader.Word("tasConstraint", "", {"preferred", "required"});
+  const std::string constraint =
+      reader.Word("tasConstraint", "", {"balanced", "preferred", "required"});
   const std::string label = reader.Text("tasLevel", "");
   const int64_t slice = reader.Integer("sliceSize", 0, 0, kMostPods);
   reader.Finish();

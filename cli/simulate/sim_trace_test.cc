@@ -105,7 +105,7 @@ TEST(Trace, WordsThatAGeneratorDoesNotKnowAreRefused) {
             "known here; known: LowerPriority, Never");
   EXPECT_EQ(queue("workloadsSets: [{workloads: [{tasConstraint: requird}]}]"),
             "t: cohorts[0].queuesSets[0].workloadsSets[0].workloads[0].tasConstraint: \"requird\" "
-            "is not known here; known: preferred, required");
+            "is not known here; known: balanced, preferred, required");
 }
 
 TEST(Cluster, WordsThatAQueueDoesNotKnowAreRefused) {

@@ -31,7 +31,7 @@ class CoordinatorService final
   // The bound on messages that wait for one peer.
   static constexpr size_t kMaxQueued = 64;
   // The bound on a request of a peer that has no certificate yet.
-  static constexpr size_t kMaxIdentifyBytes = 64 << 10;
+  static constexpr size_t kMaxIdentifyBytes = 32 << 10;
 
   // `identity` may be null; then only unix sockets may be served. `nodes` may be null; then node
   // agents are refused.

@@ -84,7 +84,7 @@ TEST_F(IdentityTest, AnIdentifyThatIsTooLargeIsRefusedBeforeItsTokenIsReviewed) 
   grpc::ClientContext context;
   const grpc::Status status = stub->Identify(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("at most 65536 bytes, not 65540"));
+  EXPECT_THAT(status.error_message(), HasSubstr("at most 32768 bytes, not 32772"));
   EXPECT_EQ(first_->refused(Refusal::kBadRequest), 1);
   EXPECT_EQ(api_->reviews(), 0);
 }

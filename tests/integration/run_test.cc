@@ -359,7 +359,7 @@ TEST(RunTest, RecoveringSaysWhichRankFailedHowAndWhichTryThisIs) {
                                              "initialBackoff: 1m"}}));
   ASSERT_TRUE(run->Start().ok());
   const absl::Status said =
-      run->WaitForOutput("why=\"rank 1 exited with code 7; try 3 of 3\"", kPatience);
+      run->WaitForOutput("why=\"rank 1 ended with exit code 7 (Exited); try 3 of 3\"", kPatience);
   EXPECT_TRUE(said.ok()) << said;
 }
 

@@ -21,7 +21,7 @@ int64_t LimitOf(rlim_t limit) {
   return limit == RLIM_INFINITY ? kNoLimit : static_cast<int64_t>(limit);
 }
 
-// Returns the number of threads of this user, of which every process has at least one.
+// Returns the number of threads of this user. The kernel counts them against RLIMIT_NPROC.
 int64_t ThreadsOfThisUser() {
   DIR* processes = opendir("/proc");
   if (processes == nullptr) return 0;

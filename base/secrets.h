@@ -9,7 +9,7 @@ namespace muster {
 
 inline constexpr size_t kSecretBytes = 32;
 
-// Returns so many bytes of the kernel's random numbers, which nobody can guess.
+// Returns bytes from the kernel's random number generator, which cannot be guessed.
 std::string RandomSecret();
 
 // Returns the 32 bytes of HMAC-SHA256.

@@ -22,10 +22,10 @@ struct Applied {
 };
 
 // Creates the job, or handles an existing one as DecideReapply() (cli/reapply.h) decides; `steps`
-// is the number of steps that the existing job has made. `job` may be the stored one, as it was
-// read. A job is replaced in one write, so that whatever fails, the old one or the new one is
-// there. `api` is `store`, or wraps it. InvalidArgument if it would be another run: the message
-// names the difference and the two ways to proceed.
+// is the number of steps that the existing job has made. `job` may be
+// the stored one, unchanged. A job is replaced in one write, so that whatever fails, the old one or
+// the new one is there. `api` is `store`, or wraps it. InvalidArgument if it would be another run:
+// the message names the difference and the two ways to proceed.
 absl::StatusOr<Applied> ApplyJob(kube::Api& api, kube::MemoryApi& store,
                                  const control::TrainingJob& job, int64_t steps);
 

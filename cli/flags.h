@@ -36,7 +36,8 @@ class Flags {
   absl::StatusOr<int64_t> GetInt(absl::string_view name, int64_t fallback) const;
   absl::StatusOr<double> GetDouble(absl::string_view name, double fallback) const;
   const std::vector<std::string>& positional() const { return positional_; }
-  // Returns the only one; empty if there is none. InvalidArgument names the first of more.
+  // Returns the only positional argument, or an empty string. InvalidArgument names the second one
+  // if there are several.
   absl::StatusOr<std::string> OnePositional() const;
 
  private:

@@ -21,7 +21,6 @@
 #include "cli/show/job_description.h"
 #include "cli/show/job_table.h"
 #include "operator/api/redact.h"
-#include "operator/kube/object_meta.h"
 
 namespace muster::cli {
 namespace {
@@ -170,8 +169,7 @@ int EventsMain(const std::vector<std::string>& arguments) {
   if (!paths.ok()) return Fail(paths.status());
   const absl::StatusOr<LocalObjects> objects = ReadObjects(*paths);
   if (!objects.ok()) return Fail(objects.status());
-  std::vector<std::string> pods;
-  for (const Json& pod : objects->pods) pods.push_back(kube::NameOf(pod));
+  const std::vector<std::string> pods = NamesOf(objects->pods);
   if (flags->Has("json")) {
     const Json items = EventsAbout(objects->events, objects->job.name, pods);
     std::printf("%s\n", DumpJson({{"kind", "List"}, {"items", items}}, 2).c_str());

@@ -9,7 +9,7 @@ volatile std::sig_atomic_t interrupts = 0;
 
 void OnInterrupt(int) { interrupts = interrupts + 1; }
 
-// A terminal that goes away sends more than one, of which none is a second wish.
+// A terminal that goes away may send several hang-ups. They do not add up to a second Ctrl-C.
 void OnHangUp(int) {
   if (interrupts == 0) interrupts = 1;
 }

@@ -26,8 +26,8 @@ constexpr char kMovedFolder[] = ".aside";
 
 using Store = std::unique_ptr<kube::MemoryApi>;
 
-// Returns the job's store. Its holder runs the job, so nobody can start the job meanwhile. Returns
-// null if the store is damaged.
+// Opens the job's store, which also keeps others from starting the job meanwhile. Returns null if
+// the store is damaged.
 absl::StatusOr<Store> HoldStore(Files& files, const JobPaths& paths) {
   kube::MemoryApiOptions options;
   options.directory = paths.api();

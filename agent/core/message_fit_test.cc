@@ -43,7 +43,7 @@ TEST(MessageFitTest, StepsKeptThroughALongOutageGoInSeveralMessagesInOrder) {
   EXPECT_EQ(next, 2001);
 }
 
-// As many ranks as a worker may have, each of which sees as many checkpoints as it may list.
+// The worker has the most ranks that are allowed, and every rank lists the most checkpoints.
 AgentMessage ReadyOf(int ranks, int histories, const std::string& mismatch) {
   AgentMessage message;
   for (int rank = 0; rank < ranks; ++rank) {

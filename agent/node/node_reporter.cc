@@ -16,8 +16,8 @@ using google::protobuf::util::MessageDifferencer;
 // An operator cannot make its agents talk without pause.
 constexpr absl::Duration kShortestHeartbeat = absl::Seconds(1);
 
-// Leaves out the last parts of the kind of which the machine has the most, as the virtual functions
-// of its network cards, while a message cannot hold them all.
+// Shortens the report until a message can hold it. Each time it drops the last part of whichever
+// kind the machine has most of, such as the virtual functions of its network cards.
 void FitToLimits(v1alpha1::AgentMessage& message) {
   v1alpha1::CutTexts(message);
   v1alpha1::NodeReport& report = *message.mutable_node_report();

@@ -17,7 +17,8 @@ inline constexpr char kUnsentReportsFile[] = "unsent-reports.pb";
 
 absl::Status WriteUnsentReports(Files& files, const std::string& path,
                                 const std::vector<v1alpha1::AgentMessage>& reports);
-// Returns them in order. NotFound if there are none, DataLoss if the file is no such file.
+// Returns the reports in order. NotFound if the agent left no file, DataLoss if the file cannot be
+// parsed.
 absl::StatusOr<std::vector<v1alpha1::AgentMessage>> ReadUnsentReports(Files& files,
                                                                       const std::string& path);
 

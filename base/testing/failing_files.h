@@ -15,8 +15,8 @@
 
 namespace muster {
 
-// Other files, of which one change, or all changes from one on, fail and have no effect. One
-// thread.
+// Passes everything on to other files, but lets some changes fail without an effect, as on a full
+// disk. One thread.
 class FailingFiles final : public Files {
  public:
   explicit FailingFiles(Files& files) : files_(files) {}

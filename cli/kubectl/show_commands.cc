@@ -90,12 +90,6 @@ absl::StatusOr<Subject> ReadSubject(const Flags& flags) {
   return subject;
 }
 
-std::vector<std::string> Names(const std::vector<Json>& pods) {
-  std::vector<std::string> names;
-  for (const Json& pod : pods) names.push_back(kube::NameOf(pod));
-  return names;
-}
-
 absl::StatusOr<std::string> Describe(const std::vector<std::string>& arguments) {
   MUSTER_ASSIGN_OR_RETURN(const Flags flags, ParseFlags(arguments, DescribeFlags()));
   MUSTER_ASSIGN_OR_RETURN(const bool json, WantsJson(flags));
@@ -104,9 +98,9 @@ absl::StatusOr<std::string> Describe(const std::vector<std::string>& arguments) 
   Json job = control::ToJson(subject.job);
   control::RedactEnvironment(job);
   return DumpJson({{"job", job},
-                   {"pods", Names(subject.around.pods)},
+                   {"pods", NamesOf(subject.around.pods)},
                    {"events", EventsAbout(subject.around.events, subject.job.name,
-                                          Names(subject.around.pods))}},
+                                          NamesOf(subject.around.pods))}},
                   2) +
          "\n";
 }
@@ -115,7 +109,7 @@ absl::StatusOr<std::string> Events(const std::vector<std::string>& arguments) {
   MUSTER_ASSIGN_OR_RETURN(const Flags flags, ParseFlags(arguments, EventsFlags()));
   MUSTER_ASSIGN_OR_RETURN(const bool json, WantsJson(flags));
   MUSTER_ASSIGN_OR_RETURN(const Subject subject, ReadSubject(flags));
-  const std::vector<std::string> pods = Names(subject.around.pods);
+  const std::vector<std::string> pods = NamesOf(subject.around.pods);
   if (json) {
     const Json items = EventsAbout(subject.around.events, subject.job.name, pods);
     return DumpJson({{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}, 2) + "\n";

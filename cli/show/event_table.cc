@@ -51,6 +51,12 @@ std::vector<Json> EventsAbout(const std::vector<Json>& events, const std::string
   return about;
 }
 
+std::vector<std::string> NamesOf(const std::vector<Json>& pods) {
+  std::vector<std::string> names;
+  for (const Json& pod : pods) names.push_back(kube::NameOf(pod));
+  return names;
+}
+
 std::string EventTable(const std::vector<Json>& events, const std::string& job,
                        const std::vector<std::string>& pods, absl::Time now) {
   std::vector<Row> rows = {{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"}};

@@ -18,6 +18,9 @@ std::string EventTable(const std::vector<Json>& events, const std::string& job,
 std::vector<Json> EventsAbout(const std::vector<Json>& events, const std::string& job,
                               const std::vector<std::string>& pods);
 
+// Returns the names of pods, as the functions above take them.
+std::vector<std::string> NamesOf(const std::vector<Json>& pods);
+
 // Returns the time at which an event happened last; InfinitePast if it names none.
 absl::Time LastTimeOf(const Json& event);
 

@@ -155,12 +155,6 @@ std::string Pods(std::vector<Json> pods, absl::Time now) {
   return rows.size() == 1 ? "" : TextTable(rows);
 }
 
-std::vector<std::string> Names(const std::vector<Json>& pods) {
-  std::vector<std::string> names;
-  for (const Json& pod : pods) names.push_back(kube::NameOf(pod));
-  return names;
-}
-
 }  // namespace
 
 std::string LedgerTable(const v1alpha1::LedgerStatus& ledger) {
@@ -178,8 +172,7 @@ std::string LedgerTable(const v1alpha1::LedgerStatus& ledger) {
 std::string DescribeState(const TrainingJob& job, bool has_operator) {
   const std::string& state = job.status.state();
   if (state.empty()) return "not seen by an operator";
-  const bool settled = state == "Succeeded" || state == "Failed" || state == "Suspended";
-  return has_operator || settled ? state : absl::StrCat(state, " (no operator)");
+  return has_operator || IsOver(job) ? state : absl::StrCat(state, " (no operator)");
 }
 
 std::string DescribeJob(const TrainingJob& job, const JobSurroundings& around, absl::Time now) {
@@ -206,7 +199,7 @@ std::string DescribeJob(const TrainingJob& job, const JobSurroundings& around, a
   AddSection(out, "Time of the ranks", LedgerTable(job.status.ledger()));
   AddSection(out, "Conditions", Conditions(job, now));
   AddSection(out, "Pods", Pods(around.pods, now));
-  AddSection(out, "Events", EventTable(around.events, job.name, Names(around.pods), now));
+  AddSection(out, "Events", EventTable(around.events, job.name, NamesOf(around.pods), now));
   return out;
 }
 

@@ -36,11 +36,6 @@ std::string TimeLeft(const TrainingJob& job) {
   return job.status.state() == "Training" ? job.status.progress().eta() : "";
 }
 
-bool IsOver(const TrainingJob& job) {
-  const std::string& state = job.status.state();
-  return state == "Succeeded" || state == "Failed" || state == "Suspended";
-}
-
 Row WithNamespace(const TrainingJob& job, bool with_namespace, Row row) {
   if (with_namespace) row.insert(row.begin(), job.ns);
   return row;
@@ -52,6 +47,11 @@ Row Head(bool with_namespace, Row row) {
 }
 
 }  // namespace
+
+bool IsOver(const TrainingJob& job) {
+  const std::string& state = job.status.state();
+  return state == "Succeeded" || state == "Failed" || state == "Suspended";
+}
 
 std::string Age(absl::Time since, absl::Time now) {
   if (since == absl::InfinitePast() || since == absl::InfiniteFuture()) return "";

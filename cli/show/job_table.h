@@ -18,6 +18,9 @@ std::string JobTable(const std::vector<control::TrainingJob>& jobs, bool with_na
 // tokens per second. Jobs that have ended or are suspended are left out.
 std::string TopTable(const std::vector<control::TrainingJob>& jobs, bool with_namespace);
 
+// True for a job that has ended or is suspended, as its status says.
+bool IsOver(const control::TrainingJob& job);
+
 // The age of an object as kubectl writes it: 45s, 12m, 5h, 3d; empty for a time that is not known.
 std::string Age(absl::Time since, absl::Time now);
 

@@ -81,6 +81,13 @@ void ShortenMismatches(v1alpha1::WorkerReady& ready) {
 
 void Fit(AgentMessage& message) {
   v1alpha1::WorkerReady& ready = *message.mutable_ready();
+  for (RankReady& rank : *ready.mutable_ranks()) {
+    if (!rank.has_position()) continue;
+    RankPosition& position = *rank.mutable_position();
+    KeepFirst(*position.mutable_checkpoints(), v1alpha1::kMaxCheckpoints);
+    KeepFirst(*position.mutable_copies(), v1alpha1::kMaxCopies);
+    KeepFirst(*position.mutable_replicas(), v1alpha1::kMaxCopies);
+  }
   if (!Fits(message)) ShortenMismatches(ready);
   for (const auto& [checkpoints, copies] : kKept) {
     if (Fits(message)) return;

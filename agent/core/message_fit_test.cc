@@ -91,6 +91,23 @@ TEST(MessageFitTest, AWorkerOfAnyNumberOfRanksSaysWhatItHasInOneMessage) {
   }
 }
 
+// The operator ends the stream of a worker that lists more, even in a small message.
+TEST(MessageFitTest, OfLongListsTheNewestThatAreAllowedStay) {
+  AgentMessage message;
+  v1alpha1::RankPosition& position = *message.mutable_ready()->add_ranks()->mutable_position();
+  for (int i = 0; i < v1alpha1::kMaxCheckpoints + 1; ++i) {
+    position.add_checkpoints()->mutable_version()->set_step(9999 - i);
+    position.add_copies()->mutable_version()->set_step(9999 - i);
+    position.add_replicas()->mutable_version()->set_step(9999 - i);
+  }
+  const v1alpha1::RankPosition kept = FitToLimits(message)[0].ready().ranks(0).position();
+  ASSERT_EQ(kept.checkpoints_size(), v1alpha1::kMaxCheckpoints);
+  EXPECT_EQ(kept.checkpoints(0).version().step(), 9999);
+  ASSERT_EQ(kept.copies_size(), v1alpha1::kMaxCopies);
+  EXPECT_EQ(kept.copies(0).version().step(), 9999);
+  EXPECT_EQ(kept.replicas_size(), v1alpha1::kMaxCopies);
+}
+
 TEST(MessageFitTest, AMessageThatFitsStaysAsItIs) {
   const AgentMessage message = ReadyOf(4, 2, "");
   EXPECT_EQ(FitToLimits(message)[0].SerializeAsString(), message.SerializeAsString());

@@ -1,6 +1,7 @@
 // The part of Fleet in which agents find a leader, obey it and report to it.
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "operator/api/job_field.h"
 #include "operator/core/round_stamp.h"
 #include "operator/kube/resource_type.h"
+#include "proto/muster/v1alpha1/agent_limits.h"
 #include "tests/simulation/fleet.h"
 
 namespace muster::control {
@@ -16,7 +18,9 @@ namespace {
 
 // An honest agent is never refused.
 void Must(const absl::Status& taken) {
-  if (!taken.ok()) std::abort();
+  if (taken.ok()) return;
+  std::cerr << "an honest agent's message is refused: " << taken << "\n";
+  std::abort();
 }
 
 using v1alpha1::AgentMessage;
@@ -84,13 +88,18 @@ void Fleet::RunAgent(SimWorker& worker) {
   if (worker.host >= 0 && !cut) Report(worker);
 }
 
-// Puts into the positions of the worker's ranks what they find on disk and in their agent's memory.
+// Puts into the positions of the worker's ranks what they find on disk, the newest first, and in
+// their agent's memory.
 void Fleet::ShowState(SimWorker& worker) {
   for (SimRank& rank : worker.agent->ranks) {
     rank.position.clear_checkpoints();
     rank.position.clear_copies();
     if (worker.steps == 0) continue;
-    for (const auto& ref : checkpoints_[worker.job_uid]) *rank.position.add_checkpoints() = ref;
+    const auto& saved = checkpoints_[worker.job_uid];
+    for (auto ref = saved.rbegin(); ref != saved.rend(); ++ref) {
+      if (rank.position.checkpoints_size() == v1alpha1::kMaxCheckpoints) break;
+      *rank.position.add_checkpoints() = *ref;
+    }
     if (worker.copy) *rank.position.add_copies() = *worker.copy;
   }
 }

@@ -1,5 +1,9 @@
 #include "cli/flags.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,12 +20,18 @@ const FlagSpec* Find(const std::vector<FlagSpec>& specs, absl::string_view name)
   return nullptr;
 }
 
+std::string NameInHelp(const FlagSpec& spec) {
+  return absl::StrCat("--", spec.name, spec.is_switch ? "" : " VALUE");
+}
+
 // Formats the flags for `muster COMMAND --help`.
 std::string HelpOf(const std::vector<FlagSpec>& specs) {
+  size_t width = 0;
+  for (const FlagSpec& spec : specs) width = std::max(width, NameInHelp(spec).size());
   std::string help = "flags:\n";
   for (const FlagSpec& spec : specs) {
-    const std::string name = absl::StrCat("--", spec.name, spec.is_switch ? "" : " VALUE");
-    absl::StrAppendFormat(&help, "  %-22s %s\n", name, spec.help);
+    absl::StrAppendFormat(&help, "  %-*s  %s\n", static_cast<int>(width), NameInHelp(spec),
+                          spec.help);
   }
   return help;
 }
@@ -94,7 +104,7 @@ absl::StatusOr<double> Flags::GetDouble(absl::string_view name, double fallback)
   const auto it = values_.find(std::string(name));
   if (it == values_.end()) return fallback;
   double value = 0;
-  if (!absl::SimpleAtod(it->second, &value)) {
+  if (!absl::SimpleAtod(it->second, &value) || !std::isfinite(value)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--", name, " needs a number, not '", it->second, "'"));
   }

@@ -43,8 +43,8 @@ TEST(Flags, AMissingValueAndAValueForASwitchAreErrors) {
 
 TEST(Flags, HelpListsThem) {
   EXPECT_EQ(Flags::Parse({"a", "--help"}, kSpecs).status(),
-            absl::CancelledError("flags:\n  --rank VALUE           which rank\n"
-                                 "  --json                 as JSON\n"));
+            absl::CancelledError("flags:\n  --rank VALUE  which rank\n"
+                                 "  --json        as JSON\n"));
 }
 
 TEST(Flags, ANumberMustBeOne) {
@@ -54,6 +54,9 @@ TEST(Flags, ANumberMustBeOne) {
   EXPECT_EQ(*Flags::Parse({}, kSpecs)->GetDouble("rank", 0.25), 0.25);
   EXPECT_EQ(Flags::Parse({"--rank=half"}, kSpecs)->GetDouble("rank", 0).status(),
             absl::InvalidArgumentError("--rank needs a number, not 'half'"));
+  EXPECT_EQ(Flags::Parse({"--rank=nan"}, kSpecs)->GetDouble("rank", 0).status(),
+            absl::InvalidArgumentError("--rank needs a number, not 'nan'"));
+  EXPECT_FALSE(Flags::Parse({"--rank=-inf"}, kSpecs)->GetDouble("rank", 0).ok());
 }
 
 }  // namespace

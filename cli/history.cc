@@ -39,22 +39,30 @@ double Number(const Json& json, const char* key) {
   return it != json.end() && it->is_number() ? it->get<double>() : 0;
 }
 
+// A number that is not finite is written as null.
+double NumberOrNan(const Json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_null() ? std::nan("") : Number(json, key);
+}
+
 // Returns false for an invalid line, such as one torn by a crash.
 bool FromJson(const std::string& line, StepReport& step) {
   const absl::StatusOr<Json> json = ParseJson(line, 1 << 16);
   if (!json.ok() || !json->is_object() || Number(*json, "step") < 1) return false;
   step.mutable_version()->set_step(static_cast<int64_t>(Number(*json, "step")));
   step.mutable_version()->set_attempt(static_cast<int64_t>(Number(*json, "attempt")));
-  // A non-finite loss is written as null.
-  step.set_loss(json->contains("loss") && (*json)["loss"].is_number() ? Number(*json, "loss")
-                                                                      : std::nan(""));
-  step.set_gradient_norm(Number(*json, "gradientNorm"));
+  step.set_loss(json->contains("loss") ? NumberOrNan(*json, "loss") : std::nan(""));
+  step.set_gradient_norm(NumberOrNan(*json, "gradientNorm"));
   step.set_learning_rate(Number(*json, "learningRate"));
   step.set_applied(json->value("applied", Json()) == Json(true));
   step.set_tokens(static_cast<int64_t>(Number(*json, "tokens")));
   step.set_finished_at_us(static_cast<int64_t>(Number(*json, "finishedAtMicros")));
-  if (json->contains("validationLoss")) step.set_validation_loss(Number(*json, "validationLoss"));
-  if (json->contains("unigramEntropy")) step.set_unigram_entropy(Number(*json, "unigramEntropy"));
+  if (json->contains("validationLoss")) {
+    step.set_validation_loss(NumberOrNan(*json, "validationLoss"));
+  }
+  if (json->contains("unigramEntropy")) {
+    step.set_unigram_entropy(NumberOrNan(*json, "unigramEntropy"));
+  }
   const auto seconds = json->find("seconds");
   if (seconds == json->end() || !seconds->is_array() || seconds->size() != 7) return true;
   const auto at = [&](int i) {
@@ -127,7 +135,7 @@ std::optional<double> History::last_validation_loss() const {
 std::optional<double> History::best_validation_loss() const {
   std::optional<double> best;
   for (const auto& [number, step] : steps_) {
-    if (step.has_validation_loss()) {
+    if (step.has_validation_loss() && std::isfinite(step.validation_loss())) {
       best = std::min(best.value_or(step.validation_loss()), step.validation_loss());
     }
   }

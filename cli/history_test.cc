@@ -40,6 +40,25 @@ TEST(History, SurvivesBeingReopened) {
   EXPECT_DOUBLE_EQ((*history)->tokens_per_second(), 200);
 }
 
+// Regression: a validation loss that was no number was read back as 0, the best of all.
+TEST(History, AValidationLossThatIsNoNumberIsNotTheBest) {
+  MemoryFiles files;
+  {
+    auto history = History::Open(files, "steps.jsonl");
+    auto diverged = Step(1, std::nan(""));
+    diverged.set_validation_loss(std::nan(""));
+    diverged.set_gradient_norm(std::nan(""));
+    auto validated = Step(2, 3.0);
+    validated.set_validation_loss(3.5);
+    ASSERT_TRUE((*history)->Add(diverged).ok());
+    ASSERT_TRUE((*history)->Add(validated).ok());
+  }
+  auto history = *History::Open(files, "steps.jsonl");
+  EXPECT_EQ(history->best_validation_loss(), 3.5);
+  EXPECT_TRUE(std::isnan(history->steps().at(1).validation_loss()));
+  EXPECT_TRUE(std::isnan(history->steps().at(1).gradient_norm()));
+}
+
 TEST(History, ARedoneStepVoidsWhatFollowed) {
   MemoryFiles files;
   auto history = History::Open(files, "steps.jsonl");

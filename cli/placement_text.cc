@@ -15,13 +15,19 @@
 namespace muster::cli {
 namespace {
 
+// Returns "1 node" or "2 nodes".
+std::string Counted(int64_t number, const char* what) {
+  return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
+}
+
 // Prints the victims that would make room, and why each is needed.
 void PrintVictims(const Json& victims) {
   for (const Json& victim : victims) {
     const int64_t workers = NumberField(victim, "workers");
     const int64_t keeps = NumberField(victim, "keeps");
-    const std::string becomes = keeps == 0 ? absl::StrCat("stops with its ", workers, " workers")
-                                           : absl::StrCat("shrinks from ", workers, " to ", keeps);
+    const std::string becomes = keeps == 0
+                                    ? absl::StrCat("stops with its ", Counted(workers, "worker"))
+                                    : absl::StrCat("shrinks from ", workers, " to ", keeps);
     std::printf("  %s %s, %.0f GPU-seconds lost: %s\n", StringField(victim, "job").c_str(),
                 becomes.c_str(), victim.value("gpuSecondsLost", 0.0),
                 StringField(victim, "why").c_str());
@@ -65,8 +71,7 @@ void PrintSize(const Json& page) {
 void PrintGang(const Json& page) {
   const Json& asked = ObjectField(page, "asked");
   const int64_t workers = NumberField(asked, "workers");
-  std::printf("%s: %ld %s", StringField(page, "job").c_str(), workers,
-              workers == 1 ? "worker" : "workers");
+  std::printf("%s: %s", StringField(page, "job").c_str(), Counted(workers, "worker").c_str());
   const std::string require = StringField(asked, "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
   const int64_t on_spot = IntegerField(asked, "mostOnSpot").value_or(workers);
@@ -169,7 +174,8 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
   if (level == "host") {
     std::printf("%s", HealthOf(domain).c_str());
   } else {
-    std::printf("  %ld nodes%s", nodes, usable < nodes ? UsableOf(domain).c_str() : "");
+    std::printf("  %s%s", Counted(nodes, "node").c_str(),
+                usable < nodes ? UsableOf(domain).c_str() : "");
   }
   if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
   std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),

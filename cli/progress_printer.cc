@@ -4,11 +4,19 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace muster::cli {
 namespace {
 
 constexpr absl::Duration kPlainLineEvery = absl::Seconds(5);
+
+// Such a terminal, as an editor's, shows the sequences that redraw a line as they are.
+bool IsDumb() {
+  const char* kind = std::getenv("TERM");
+  return kind == nullptr || std::string_view(kind) == "dumb" || *kind == '\0';
+}
 
 int TerminalColumns() {
   winsize size{};
@@ -18,7 +26,7 @@ int TerminalColumns() {
 }  // namespace
 
 ProgressPrinter::ProgressPrinter(bool quiet)
-    : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+    : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0 && !IsDumb()) {}
 
 void ProgressPrinter::Show(const ProgressView& view, absl::Time now) {
   if (quiet_) return;

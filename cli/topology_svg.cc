@@ -15,6 +15,8 @@ namespace {
 constexpr double kWidth = 900;  // of a row of boxes, at most
 constexpr double kCell = 7, kPad = 8, kHead = 18, kGap = 8;
 constexpr int kMostCells = 16;
+// The widths of characters of the captions, at most, in the fonts that browsers take.
+constexpr double kBoldCharacter = 6.7, kCharacter = 5.8;
 // The number of a domain's nodes drawn side by side.
 constexpr int kNodesInRow = 4;
 constexpr const char* kTaken = "#2f6fb3";
@@ -69,6 +71,23 @@ void Arrange(Box& box) {
   box.height = y + row + kPad;
 }
 
+struct Caption {
+  std::string name;
+  std::string free;
+  double width = 0;  // in pixels, at most
+};
+
+Caption CaptionOf(const Json& domain) {
+  Caption caption;
+  caption.name = StringField(domain, "level").empty() ? "cluster" : StringField(domain, "name");
+  const int64_t gpus = Number(domain, "allocatable", "gpus");
+  caption.free = gpus > 0 ? absl::StrCat(Number(domain, "free", "gpus"), " of ", gpus, " GPUs free")
+                          : absl::StrCat(Number(domain, "free", "cpuMillis") / 1000, " CPUs free");
+  caption.width = kBoldCharacter * static_cast<double>(caption.name.size()) +
+                  kCharacter * static_cast<double>(caption.free.size() + 1);
+  return caption;
+}
+
 Box MakeBox(const Json& domain) {
   Box box;
   box.domain = &domain;
@@ -78,8 +97,7 @@ Box MakeBox(const Json& domain) {
     return box;
   }
   for (const Json& child : ArrayField(domain, "children")) box.children.push_back(MakeBox(child));
-  // Wide enough for its text.
-  box.width = 152;
+  box.width = CaptionOf(domain).width + 2 * kPad;
   Arrange(box);
   return box;
 }
@@ -122,17 +140,12 @@ std::string NodeSvg(const Box& box, double x, double y) {
 std::string BoxSvg(const Box& box, double x, double y, int depth) {
   if (box.is_node) return NodeSvg(box, x, y);
   const Json& domain = *box.domain;
-  const std::string level = StringField(domain, "level");
+  const Caption caption = CaptionOf(domain);
   std::string out = Rect(x, y, box.width, box.height,
                          depth % 2 == 0 ? "rx='4' fill='#f6f6f2' stroke='#c8c8c2'"
                                         : "rx='4' fill='#fdfdfb' stroke='#c8c8c2'");
-  const int64_t gpus = Number(domain, "allocatable", "gpus");
-  const std::string free =
-      gpus > 0 ? absl::StrCat(Number(domain, "free", "gpus"), " of ", gpus, " GPUs free")
-               : absl::StrCat(Number(domain, "free", "cpuMillis") / 1000, " CPUs free");
   out += absl::StrFormat("<text x='%.1f' y='%.1f'><tspan font-weight='bold'>%s</tspan> %s</text>\n",
-                         x + kPad, y + 13,
-                         Escape(level.empty() ? "cluster" : StringField(domain, "name")), free);
+                         x + kPad, y + 13, Escape(caption.name), caption.free);
   for (const Box& child : box.children) out += BoxSvg(child, x + child.x, y + child.y, depth + 1);
   return out;
 }

@@ -51,6 +51,26 @@ TEST(TopologySvgTest, WithoutGpusTheShareOfCpus) {
   EXPECT_THAT(svg, HasSubstr("width='20.2' height='13.0' fill='#2f6fb3'"));
 }
 
+// Regression: a rack's caption ran over its box into the next one.
+TEST(TopologySvgTest, ABoxIsWideEnoughForItsCaption) {
+  const auto rack = [](const std::string& name) {
+    return Json{{"level", "leaf"},
+                {"name", name},
+                {"allocatable", {{"gpus", 1024}}},
+                {"free", {{"gpus", 1024}}},
+                {"children", {Node("a", 8, 5, 1)}}};
+  };
+  const auto width_of_second = [&](const std::string& name) {
+    const std::string svg = TopologySvg({{"level", ""}, {"children", {rack(name), rack("other")}}});
+    const size_t text = svg.find("other</tspan>");
+    const size_t x = svg.rfind("<text x='", text) + 9;
+    return std::stod(svg.substr(x)) - std::stod(svg.substr(svg.find("<text x='", 30) + 9));
+  };
+  const double longer = width_of_second("a-rack-with-a-long-name-of-40-characters");
+  EXPECT_GT(longer, 40 * 6 + 21 * 5) << "its second box begins after the caption of the first";
+  EXPECT_LT(width_of_second("rack"), longer);
+}
+
 TEST(TopologySvgTest, AnEmptyPageIsAnEmptyPicture) {
   EXPECT_THAT(TopologySvg(Json::object()), HasSubstr("</svg>"));
 }

@@ -12,6 +12,9 @@
 namespace muster::cli {
 namespace {
 
+// A narrower terminal has no room for the bar beside the figures.
+constexpr int kColumnsWithBar = 60;
+
 std::optional<double> SecondsLeft(const ProgressView& view) {
   if (view.steps_per_second <= 0 || view.steps <= view.step) return std::nullopt;
   return static_cast<double>(view.steps - view.step) / view.steps_per_second;
@@ -57,7 +60,8 @@ std::string ShortDuration(double seconds) {
 }
 
 std::string TerminalLine(const ProgressView& view, int columns) {
-  std::string line = absl::StrCat(Bar(view), " ", view.step, "/", view.steps);
+  std::string line = absl::StrCat(view.step, "/", view.steps);
+  if (columns <= 0 || columns >= kColumnsWithBar) line = absl::StrCat(Bar(view), " ", line);
   if (view.state != "Training") absl::StrAppend(&line, "  ", view.state);
   const std::string& why = view.why.empty() ? view.reason : view.why;
   if (view.state != "Training" && !why.empty()) absl::StrAppend(&line, " (", why, ")");
@@ -68,8 +72,7 @@ std::string TerminalLine(const ProgressView& view, int columns) {
   }
   if (const auto left = SecondsLeft(view)) absl::StrAppend(&line, "  ETA ", ShortDuration(*left));
   line = Printable(std::move(line));
-  if (columns > 0 && line.size() > static_cast<size_t>(columns)) line.resize(columns);
-  return line;
+  return columns > 0 ? CutToWidth(std::move(line), static_cast<size_t>(columns)) : line;
 }
 
 std::string PlainLine(const ProgressView& view) {

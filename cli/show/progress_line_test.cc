@@ -49,6 +49,17 @@ TEST(TerminalLine, SaysWhyItDoesNotTrainInPlaceOfTheReason) {
 
 TEST(TerminalLine, IsCutToTheTerminal) { EXPECT_EQ(TerminalLine(Training(), 12).size(), 12u); }
 
+TEST(TerminalLine, ANarrowTerminalShowsFiguresInPlaceOfTheBar) {
+  EXPECT_EQ(TerminalLine(Training(), 39), "250/1000  loss 2.3457  val 2.5000  51.2");
+}
+
+TEST(TerminalLine, IsNotCutWithinACharacter) {
+  ProgressView view;
+  view.state = "Recovering";
+  view.why = "\u20ac\u20ac";
+  EXPECT_EQ(TerminalLine(view, 18), "0/0  Recovering (\u20ac");
+}
+
 TEST(PlainLine, IsKeyValue) {
   EXPECT_EQ(PlainLine(Training()),
             "step=250/1000 state=Training loss=2.3457 val=2.5000 tokens/s=51.2k eta=1m15s "

@@ -13,14 +13,23 @@ namespace {
 
 constexpr size_t kGap = 3;
 
+bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
 // Counts characters of UTF-8, so that columns stay aligned.
 size_t Width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), BeginsCharacter));
 }
 
 }  // namespace
+
+std::string CutToWidth(std::string text, size_t columns) {
+  size_t characters = 0;
+  const auto end = std::find_if(text.begin(), text.end(), [&](char c) {
+    return BeginsCharacter(c) && characters++ == columns;
+  });
+  text.erase(end, text.end());
+  return text;
+}
 
 std::string Printable(std::string text) {
   text = PrintableLines(std::move(text));

@@ -43,7 +43,10 @@ std::string JobsSvg(const SimReport& report, const std::vector<SimJob>& jobs,
                     absl::string_view title) {
   const size_t shown = std::min(jobs.size(), kMostJobs);
   const double floor = kTop + kRow * static_cast<double>(shown);
-  std::string out = SvgHead(kWidth, floor + kBottom, 12, title);
+  const std::string which =
+      shown < jobs.size() ? absl::StrCat(title, ": the first ", shown, " of ", jobs.size(), " jobs")
+                          : std::string(title);
+  std::string out = SvgHead(kWidth, floor + kBottom, 12, which);
   if (report.makespan <= 0 || shown == 0) return out + "</svg>\n";
   std::vector<double> until(shown, report.makespan);  // the end of its last span
   for (const TrainingSpan& span : report.spans) {

@@ -226,8 +226,14 @@ void NodeAgent::Read(absl::Time now) {
 
 void NodeAgent::TellPower(absl::Time now) {
   power_.Observe(readings_.gpus, now);
+  use_.Observe(readings_.gpus);
   if (!reporter_.WantsPower(now)) return;
-  if (const std::optional<double> watts = power_.TakeMean()) Send(reporter_.Power(*watts, now));
+  const std::optional<double> watts = power_.TakeMean();
+  if (!watts) return;
+  v1alpha1::NodePower power;
+  power.set_gpu_watts(*watts);
+  if (const std::optional<double> use = use_.TakeMean()) power.set_gpu_utilization(*use);
+  Send(reporter_.Power(power, now));
 }
 
 void NodeAgent::LogAbsences() {

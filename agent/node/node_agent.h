@@ -11,7 +11,7 @@
 #include "agent/hardware/nvml_gpus.h"
 #include "agent/hardware/sysfs_tree.h"
 #include "agent/node/fabric_probe.h"
-#include "agent/node/gpu_power.h"
+#include "agent/node/gpu_meters.h"
 #include "agent/node/metrics_server.h"
 #include "agent/node/node_flags.h"
 #include "agent/node/node_memory.h"
@@ -81,6 +81,7 @@ class NodeAgent {
   CoordinatorClient client_;
   NodeReporter reporter_;
   GpuPowerMeter power_;
+  GpuUseMeter use_;
   NodeMemory memory_;
   NodeReadings readings_;
   absl::Time next_reading_ = absl::InfinitePast();

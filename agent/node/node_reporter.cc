@@ -80,11 +80,11 @@ bool NodeReporter::WantsPower(absl::Time now) const {
   return welcome_ && now - last_power_ >= heartbeat_;
 }
 
-NodeReporter::Messages NodeReporter::Power(double gpu_watts, absl::Time now) {
+NodeReporter::Messages NodeReporter::Power(const v1alpha1::NodePower& power, absl::Time now) {
   if (!WantsPower(now)) return {};
   last_power_ = last_said_ = now;
   v1alpha1::AgentMessage message;
-  message.mutable_node_power()->set_gpu_watts(gpu_watts);
+  *message.mutable_node_power() = power;
   return {message};
 }
 

@@ -30,7 +30,7 @@ class NodeReporter {
   Messages Observed(v1alpha1::NodeReport report, absl::Time now);
   // Returns true if it is time to tell the power of the GPUs.
   bool WantsPower(absl::Time now) const;
-  Messages Power(double gpu_watts, absl::Time now);
+  Messages Power(const v1alpha1::NodePower& power, absl::Time now);
   // Time has passed.
   Messages Tick(absl::Time now);
 

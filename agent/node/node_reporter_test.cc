@@ -9,6 +9,12 @@
 namespace muster::agent {
 namespace {
 
+v1alpha1::NodePower PowerOf(double watts) {
+  v1alpha1::NodePower power;
+  power.set_gpu_watts(watts);
+  return power;
+}
+
 class NodeReporterTest : public testing::Test {
  protected:
   static v1alpha1::OperatorMessage Welcome(double heartbeat = 60) {
@@ -112,18 +118,18 @@ TEST_F(NodeReporterTest, AHeartbeatFillsSilence) {
 
 TEST_F(NodeReporterTest, ThePowerIsToldAtEachHeartbeatsTimeInItsPlace) {
   EXPECT_FALSE(reporter_.WantsPower(now_));
-  EXPECT_TRUE(reporter_.Power(300, now_).empty());
+  EXPECT_TRUE(reporter_.Power(PowerOf(300), now_).empty());
   reporter_.StreamOpened();
   EXPECT_FALSE(reporter_.WantsPower(now_));
   reporter_.Heard(Welcome(30), now_);
   EXPECT_TRUE(reporter_.WantsPower(now_));
-  const auto said = reporter_.Power(300.5, now_);
+  const auto said = reporter_.Power(PowerOf(300.5), now_);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(said[0].node_power().gpu_watts(), 300.5);
   now_ += absl::Seconds(29);
   EXPECT_FALSE(reporter_.WantsPower(now_));
   now_ += absl::Seconds(1);
-  EXPECT_EQ(reporter_.Power(310, now_).size(), 1u);
+  EXPECT_EQ(reporter_.Power(PowerOf(310), now_).size(), 1u);
   EXPECT_TRUE(reporter_.Tick(now_).empty());
   reporter_.StreamOpened();
   reporter_.Heard(Welcome(30), now_);

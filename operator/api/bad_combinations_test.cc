@@ -21,6 +21,14 @@ const ManifestCase kContradictions[] = {
     {"SnoozeWithoutGrowth", "  checkpoint:", "  elastic: {snooze: 1m}\n  checkpoint:",
      "job.yaml:11: spec.elastic.snooze: says how long a job does not grow after it changed its "
      "size: only policy Grow has it\n"},
+    {"UtilisationWithoutRoom",
+     "  checkpoint:", "  elastic: {utilisation: {below: 0.4}}\n  checkpoint:",
+     "job.yaml:11: spec.elastic.utilisation: the job has no worker to give back: set workers.min "
+     "below workers.count, or leave utilisation out\n"},
+    {"PatienceOfSeconds", "{count: 2}",
+     "{count: 2, min: 1}\n  elastic: {utilisation: {below: 0.4, for: 30s}}",
+     "job.yaml:6: spec.elastic.utilisation.for: utilisation is measured over minutes: want 1m to "
+     "24h\n"},
     {"RanksBesideGpus", "",
      "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job}\nspec:\n  "
      "workers: {gpus: 1, ranks: 2}\n  "
@@ -170,7 +178,8 @@ const ManifestCase kContradictions[] = {
      "Tokens, which another one has made: give the uri of that, or leave the tokenizer out and set "
      "model.vocabulary\n"},
     {"ByteWithVocabulary", "uri: corpus.txt", "uri: corpus.txt, tokenizer: {vocabulary: 1024}",
-     "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Byte has 256 tokens and no file: leave "
+     "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Byte has a token for each byte and no "
+     "file: leave "
      "uri and vocabulary out, or set kind to Bpe\n"},
     {"BpeWithoutSource", "uri: corpus.txt", "uri: corpus.txt, tokenizer: {kind: Bpe}",
      "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Bpe needs exactly one of uri (a "

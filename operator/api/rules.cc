@@ -139,6 +139,18 @@ Broken GrowthHasMax(const TrainingJobSpec& spec) {
   return Unless(spec.elastic().policy() != "Grow" || spec.workers().has_max());
 }
 
+Broken UtilisationHasRoom(const TrainingJobSpec& spec) {
+  const v1alpha1::WorkersSpec& workers = spec.workers();
+  return Unless(!spec.elastic().has_utilisation() || spec.elastic().policy() == "Grow" ||
+                (workers.has_min() && workers.min() < workers.count()));
+}
+
+Broken PatienceOfUtilisation(const v1alpha1::UtilisationSpec& utilisation) {
+  absl::Duration time;
+  if (!absl::ParseDuration(utilisation.for_(), &time)) return {};
+  return Unless(time >= absl::Minutes(1) && time <= absl::Hours(24));
+}
+
 Broken SnoozeOfGrowth(const v1alpha1::ElasticSpec& elastic) {
   return Unless(elastic.policy() == "Grow" || !elastic.has_snooze());
 }
@@ -315,6 +327,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
       {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
       {"growth-has-max", Typed<TrainingJobSpec, GrowthHasMax>},
+      {"utilisation-has-room", Typed<TrainingJobSpec, UtilisationHasRoom>},
+      {"patience-of-utilisation", Typed<v1alpha1::UtilisationSpec, PatienceOfUtilisation>},
       {"snooze-of-growth", Typed<v1alpha1::ElasticSpec, SnoozeOfGrowth>},
       {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},
       {"pod-is-placed-by-muster", Typed<TrainingJobSpec, PodIsPlacedByMuster>},

@@ -88,6 +88,9 @@ absl::Status NodeBoard::Receive(uint64_t attachment, v1alpha1::AgentMessage mess
     const double watts = message.node_power().gpu_watts();
     if (!(watts >= 0 && watts <= kMostWatts)) return absl::OkStatus();
     news.gpu_watts = watts;
+    const double use = message.node_power().gpu_utilization();
+    news.gpu_use.reset();
+    if (message.node_power().has_gpu_utilization() && use >= 0 && use <= 1) news.gpu_use = use;
     news.measured = news.last_heard;
   }
   if (!message.has_node_report()) return absl::OkStatus();
@@ -118,13 +121,23 @@ std::map<std::string, NodeNews> NodeBoard::Nodes() const {
   return all;
 }
 
+const NodeNews* NodeBoard::MeasuredLocked(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return nullptr;
+  const NodeNews& news = found->second.news;
+  return clock_.Monotonic() - news.measured > kPowerAge ? nullptr : &news;
+}
+
 std::optional<double> NodeBoard::GpuWatts(const std::string& node) const {
   MutexLock lock(mu_);
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return std::nullopt;
-  const NodeNews& news = found->second.news;
-  if (clock_.Monotonic() - news.measured > kPowerAge) return std::nullopt;
-  return news.gpu_watts;
+  const NodeNews* news = MeasuredLocked(node);
+  return news == nullptr ? std::nullopt : news->gpu_watts;
+}
+
+std::optional<double> NodeBoard::GpuUse(const std::string& node) const {
+  MutexLock lock(mu_);
+  const NodeNews* news = MeasuredLocked(node);
+  return news == nullptr ? std::nullopt : news->gpu_use;
 }
 
 int NodeBoard::attached() const {

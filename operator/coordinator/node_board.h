@@ -30,6 +30,7 @@ struct NodeNews {
   absl::Time last_heard = absl::InfinitePast();  // monotonic
   // The measured draw of all its GPUs, and when it was reported (monotonic); absent: none was.
   std::optional<double> gpu_watts;
+  std::optional<double> gpu_use;  // the mean use of its GPUs, 0 to 1, by the same report
   absl::Time measured = absl::InfinitePast();
 };
 
@@ -62,8 +63,9 @@ class NodeBoard {
 
   // Returns what is known, by node.
   std::map<std::string, NodeNews> Nodes() const;
-  // Returns the power of the node's GPUs, unless it is older than kPowerAge.
+  // Return the power of the node's GPUs, and their use, unless they are older than kPowerAge.
   std::optional<double> GpuWatts(const std::string& node) const;
+  std::optional<double> GpuUse(const std::string& node) const;
   int attached() const;
   // Ends every stream; agents will dial again.
   void CloseAll(const absl::Status& reason);
@@ -76,6 +78,8 @@ class NodeBoard {
     StreamQuota quota;
   };
   void EndLocked(Node& node, const absl::Status& reason) MUSTER_REQUIRES(mu_);
+  // The node's news if its power was measured lately; else null.
+  const NodeNews* MeasuredLocked(const std::string& node) const MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;
   mutable Mutex mu_;

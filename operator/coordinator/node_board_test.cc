@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,27 @@ TEST_F(NodeBoardTest, AnythingHeardCountsAndAReportOutlivesItsStream) {
   EXPECT_FALSE(board_.Nodes().at("a").attached);
   EXPECT_EQ(board_.Nodes().at("a").report->driver_version(), "550");
   EXPECT_EQ(board_.attached(), 0);
+}
+
+TEST_F(NodeBoardTest, TheUseOfGpusCountsAsLongAsTheirPowerAndOnlyIfItCanBe) {
+  const auto send = [&](uint64_t id, std::optional<double> use) {
+    v1alpha1::AgentMessage message;
+    message.mutable_node_power()->set_gpu_watts(300);
+    if (use) message.mutable_node_power()->set_gpu_utilization(*use);
+    EXPECT_TRUE(board_.Receive(id, message).ok());
+    return board_.GpuUse("a");
+  };
+  board_.SetLeader();
+  const uint64_t id = Attach("a", stream_);
+  EXPECT_EQ(send(id, 0.0), 0.0);
+  EXPECT_EQ(send(id, 0.25), 0.25);
+  EXPECT_EQ(send(id, 1.5), std::nullopt);
+  EXPECT_EQ(send(id, std::numeric_limits<double>::quiet_NaN()), std::nullopt);
+  EXPECT_EQ(send(id, 0.5), 0.5);
+  EXPECT_EQ(send(id, std::nullopt), std::nullopt) << "an older agent does not say it";
+  EXPECT_EQ(send(id, 0.5), 0.5);
+  clock_.Advance(NodeBoard::kPowerAge + absl::Seconds(1));
+  EXPECT_EQ(board_.GpuUse("a"), std::nullopt);
 }
 
 TEST_F(NodeBoardTest, APowerCountsUntilItIsOldAndIsNoReport) {

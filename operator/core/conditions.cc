@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 79> kReasons = {{
+constexpr Table<Reason, 80> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -87,6 +87,7 @@ constexpr Table<Reason, 79> kReasons = {{
     {Reason::kFreeCapacity, "FreeCapacity"},
     {Reason::kYielded, "Yielded"},
     {Reason::kGrowthEnded, "GrowthEnded"},
+    {Reason::kUnderused, "Underused"},
     {Reason::kSwapped, "Swapped"},
     {Reason::kLossNotFalling, "LossNotFalling"},
     {Reason::kLossSpike, "LossSpike"},

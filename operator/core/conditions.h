@@ -94,6 +94,7 @@ enum class Reason {
   kFreeCapacity,
   kYielded,
   kGrowthEnded,
+  kUnderused,
   kSwapped,
   // AlertFiring
   kLossNotFalling,

@@ -120,7 +120,7 @@ TEST(EndedTest, WorkersThatEndedAreNotMoreThanTheCount) {
   world.EndCommand(0);
   world.EndCommand(2);
   EXPECT_EQ(FindCondition(world.Decide().status, ConditionType::kDegraded)->message(),
-            "1 of 1 workers are training");
+            "1 of 1 worker is training");
 }
 
 TEST(EndedTest, TheNextRoundGoesWithoutWorkersThatEnded) {

@@ -111,6 +111,7 @@ GrowthView ViewOf(const Draft& draft) {
   view.size = active ? members : draft.WorkersWanted();
   view.granted = GrantedSize(draft.spec(), status);
   view.training = active && members == draft.WorkersWanted();
+  view.kept = status.elastic().kept();
   view.taken_by_queue = status.preemption().workers() > 0;
   view.can_go_on = draft.spec().has_trainer() || NewestCheckpoint(draft) >= 0;
   view.left = TimeLeft(draft).value_or(absl::ZeroDuration());
@@ -198,7 +199,10 @@ void GrowIntoFreeCapacity(Draft& draft) {
   if (SpareCount(draft.spec()) > 0) return;
   if (!GrowsByItself(draft.spec())) {
     draft.memory().growth = {};
-    return draft.status().clear_elastic();
+    const int kept = draft.status().elastic().kept();
+    draft.status().clear_elastic();
+    if (kept > 0) draft.status().mutable_elastic()->set_kept(kept);
+    return;
   }
   RestoreSnooze(draft);
   if (draft.memory().stop.since) return;

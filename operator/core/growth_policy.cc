@@ -17,6 +17,7 @@ constexpr std::pair<GrowthReason, absl::string_view> kNames[] = {
     {GrowthReason::kAtMaximum, "AtMaximum"},
     {GrowthReason::kNoLargerSize, "NoLargerSize"},
     {GrowthReason::kNotAllWorkers, "NotAllWorkers"},
+    {GrowthReason::kUnderused, "Underused"},
     {GrowthReason::kTakenByQueue, "TakenByQueue"},
     {GrowthReason::kSnoozed, "Snoozed"},
     {GrowthReason::kMeasuringSpeed, "MeasuringSpeed"},
@@ -49,6 +50,10 @@ GrowthWish Refuse(GrowthReason reason, std::string sentence) {
 std::optional<GrowthWish> CannotGrow(absl::Time now, const GrowthView& view,
                                      const std::vector<int>& larger) {
   const int max = MaxWorkers(*view.spec);
+  if (view.kept > 0) {
+    return Refuse(GrowthReason::kUnderused,
+                  "more workers are expected to be used less than elastic.utilisation.below");
+  }
   if (view.taken_by_queue) {
     return Refuse(GrowthReason::kTakenByQueue,
                   "its queue has taken workers, which the job gets back first");

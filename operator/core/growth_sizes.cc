@@ -55,6 +55,15 @@ std::vector<int> LargerSizes(const TrainingJobSpec& spec) {
   return sizes;
 }
 
+std::vector<int> SizesUpToCount(const TrainingJobSpec& spec) {
+  std::vector<int> sizes;
+  for (int size = MinWorkers(spec); size <= WorkerCount(spec); ++size) {
+    const bool forms = WorkersThatForm(spec, size) == size && size % WorkersOfSlice(spec) == 0;
+    if (forms) sizes.push_back(size);
+  }
+  return sizes;
+}
+
 int LargestUpTo(const std::vector<int>& sizes, int size) {
   const auto above = std::upper_bound(sizes.begin(), sizes.end(), size);
   return above == sizes.begin() ? 0 : *(above - 1);
@@ -63,6 +72,11 @@ int LargestUpTo(const std::vector<int>& sizes, int size) {
 int GrantedSize(const TrainingJobSpec& spec, const TrainingJobStatus& status) {
   const int granted = status.elastic().workers();
   return granted == 0 ? 0 : LargestUpTo(LargerSizes(spec), granted);
+}
+
+int RequestedSize(const TrainingJobSpec& spec, const TrainingJobStatus& status) {
+  const int kept = status.elastic().kept();
+  return kept == 0 ? WorkerCount(spec) : std::min(kept, WorkerCount(spec));
 }
 
 std::vector<int> OfferedSizes(const std::vector<int>& larger, const TrainingJobStatus& status) {

@@ -85,5 +85,132 @@ TEST(LowUtilisationTest, WorkersThatAreBusyOrNotMeasuredStay) {
   EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.busy.reset(); }));
 }
 
+// A job of `count` workers, one at least, that train, and are to be busy for 0.4 of 10m.
+TestWorld Using(double busy, int count = 4) {
+  TestWorld world(count);
+  v1alpha1::TrainingJobSpec& spec = world.view.spec;
+  spec.mutable_workers()->set_min(1);
+  v1alpha1::UtilisationSpec& wanted = *spec.mutable_elastic()->mutable_utilisation();
+  wanted.set_below(0.4);
+  wanted.set_for_("10m");
+  v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();
+  train.set_steps(100'000);
+  train.set_global_batch(24);
+  train.set_micro_batch(1);
+  train.set_sequence(1);
+  world.MakeActive();
+  world.view.progress.busy =
+      BusyView{.round = world.memory.id.round, .steps = 300, .share = 0.3, .busy = busy};
+  return world;
+}
+
+// Lets `time` pass, a minute at a time, with the same use. Returns the events' reasons.
+std::string Pass(TestWorld& world, absl::Duration time) {
+  std::string events;
+  for (; time > absl::ZeroDuration(); time -= absl::Minutes(1)) {
+    events += EventReasons(world.Decide());
+    world.Advance(absl::Minutes(1));
+  }
+  return events + EventReasons(world.Decide());
+}
+
+TEST(UtilisationTest, WorkersAreGivenBackOnceTheyWereUsedTooLittleForLongEnough) {
+  TestWorld world = Using(0.3);
+  EXPECT_THAT(Pass(world, absl::Minutes(9)), Not(HasSubstr("Underused")));
+  EXPECT_EQ(world.view.status.workers().desired(), 4);
+  EXPECT_THAT(Pass(world, absl::Minutes(1)), HasSubstr("Underused"));
+  // With 3: work of 0.3 x 4/3 in a step that is 0.3 / 3 longer is 0.36 of it. With 2: 0.6 of 1.3.
+  EXPECT_EQ(world.view.status.elastic().kept(), 2);
+  EXPECT_EQ(world.view.status.preemption().workers(), 2);
+  EXPECT_EQ(world.view.status.workers().desired(), 2);
+  EXPECT_EQ(world.view.status.preemption().message(),
+            "keeps 2 of 4 workers: they were busy for 30% of the time, less than "
+            "elastic.utilisation.below for 10m; with 2, 46% is expected");
+}
+
+TEST(UtilisationTest, TheSmallestSizeIsKeptIfNoneIsExpectedToBeUsedEnough) {
+  TestWorld world = Using(0.02);
+  world.view.spec.mutable_workers()->set_min(3);
+  Pass(world, absl::Minutes(10));
+  EXPECT_EQ(world.view.status.elastic().kept(), 3);
+  TestWorld smallest = Using(0.02);
+  smallest.view.spec.mutable_workers()->set_min(4);
+  EXPECT_THAT(Pass(smallest, absl::Minutes(20)), Not(HasSubstr("Underused")));
+  EXPECT_FALSE(smallest.view.status.elastic().has_kept());
+}
+
+TEST(UtilisationTest, UseThatIsEnoughOrNotKnownBeginsTheTimeAnew) {
+  TestWorld world = Using(0.3);
+  Pass(world, absl::Minutes(9));
+  world.view.progress.busy->busy = 0.4;
+  world.Decide();
+  world.view.progress.busy->busy = 0.3;
+  EXPECT_THAT(Pass(world, absl::Minutes(4)), Not(HasSubstr("Underused")))
+      << "9 + 4, but not on end";
+  TestWorld unknown = Using(0.3);
+  unknown.view.progress.busy.reset();
+  EXPECT_THAT(Pass(unknown, absl::Minutes(30)), Not(HasSubstr("Underused")));
+}
+
+TEST(UtilisationTest, SizesThatTheLayoutDoesNotAllowAreNotKept) {
+  TestWorld world = Using(0.2);
+  world.view.spec.mutable_trainer()->mutable_parallelism()->set_zero(1);
+  world.view.spec.mutable_trainer()->mutable_parallelism()->set_shard(2);
+  world.view.spec.mutable_trainer()->mutable_parallelism()->set_min_shard(2);
+  world.MakeActive();
+  world.view.progress.busy->round = world.memory.id.round;
+  Pass(world, absl::Minutes(10));
+  EXPECT_EQ(world.view.status.elastic().kept(), 2) << "one worker would need twice the memory";
+}
+
+// The GPUs of the nodes are used for 10% of the time, although the ranks say 90%: they wait for
+// data.
+TEST(UtilisationTest, WhatTheDriverSaysOfTheGpusCountsIfItIsLessAndTheJobHasThemAll) {
+  const auto kept = [](double share, std::optional<double> of_the_last) {
+    TestWorld world = Using(0.9);
+    for (PodView& pod : world.view.pods) pod.gpu_use = NodeGpuUse{.use = 0.1, .share = share};
+    if (of_the_last) {
+      world.view.pods.back().gpu_use->use = *of_the_last;
+    } else {
+      world.view.pods.back().gpu_use.reset();
+    }
+    Pass(world, absl::Minutes(15));
+    return world.view.status.elastic().kept();
+  };
+  EXPECT_EQ(kept(1, 0.1), 1);
+  EXPECT_EQ(kept(0.25, 0.1), 1) << "four workers share a node";
+  EXPECT_EQ(kept(0.125, 0.1), 0) << "half of the GPUs are another job's";
+  EXPECT_EQ(kept(1, std::nullopt), 0) << "one node is not measured";
+}
+
+TEST(UtilisationTest, MoreAreWantedOnceTheyAreExpectedToBeUsedWell) {
+  TestWorld world = Using(0.3);
+  Pass(world, absl::Minutes(10));
+  ASSERT_EQ(world.view.status.elastic().kept(), 2);
+  world.JoinRound();
+  world.Decide();
+  const auto use = [&](double busy) {
+    world.view.progress.busy = BusyView{.round = world.memory.id.round, .steps = 300, .busy = busy};
+  };
+  use(0.5);
+  Pass(world, absl::Minutes(30));
+  EXPECT_EQ(world.view.status.elastic().kept(), 2) << "four would be busy for a third of the time";
+  use(0.9);
+  Pass(world, absl::Minutes(12));
+  EXPECT_FALSE(world.view.status.elastic().has_kept());
+  EXPECT_EQ(world.view.status.preemption().workers(), 2) << "until its queue has room for more";
+}
+
+TEST(UtilisationTest, ExpectedUseCountsTheWorkAndTheWaitsOfAStep) {
+  v1alpha1::TrainingJobSpec spec;
+  spec.mutable_trainer()->mutable_train()->set_global_batch(24);
+  spec.mutable_trainer()->mutable_train()->set_micro_batch(1);
+  EXPECT_DOUBLE_EQ(ExpectedUse(spec, 1, 4, 2), 1);
+  EXPECT_DOUBLE_EQ(ExpectedUse(spec, 0.5, 4, 4), 0.5);
+  EXPECT_DOUBLE_EQ(ExpectedUse(spec, 0.5, 4, 2), 1 / 1.5);
+  EXPECT_DOUBLE_EQ(ExpectedUse(spec, 0.5, 2, 4), 0.25 / 0.75);
+  EXPECT_DOUBLE_EQ(ExpectedUse(spec, 0.3, 7, 6), 0.35) << "the slowest has four of both";
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -154,6 +154,14 @@ struct GrowthMemory {
   std::optional<absl::Time> awaited_since;
 };
 
+// Since when the workers of a round are used too little, and since when so much that more of them
+// would be used well. Owned by low_utilisation.h.
+struct UseMemory {
+  int64_t round = 0;
+  std::optional<absl::Time> low_since;
+  std::optional<absl::Time> high_since;
+};
+
 // The last order to each worker about its replicas. Owned by replicas.h.
 struct ReplicateMemory {
   RoundStamp round;
@@ -278,6 +286,7 @@ struct RoundMemory {
   HandOverMemory hand_over;
   SaveIntervalMemory save_interval;
   GrowthMemory growth;
+  UseMemory use;
   StragglerMemory straggler;
   LinkTestMemory link_test;
   FailingNodeMemory failing_node;

@@ -27,6 +27,15 @@ SizeReason ExplainSize(const v1alpha1::TrainingJobSpec& spec,
   SizeReason size;
   size.workers = GrowsByItself(spec) ? std::max(count, GrantedSize(spec, status)) : count;
   if (IsFinished(status) || spec.suspend()) return size;
+  const int kept = status.elastic().kept();
+  if (kept > 0 && (!order.has_workers() || order.workers() >= kept)) {
+    size.workers = std::min(count, kept);
+    size.reason = std::string(Name(Reason::kUnderused));
+    size.sentence = absl::StrCat("it keeps ", size.workers, " of ", count,
+                                 " workers, since more are expected to be used less than "
+                                 "elastic.utilisation.below");
+    return size;
+  }
   if (order.has_workers()) {
     size.workers = std::min(count, order.workers());
     size.reason = order.reason();

@@ -159,10 +159,11 @@ void ShowDegraded(Draft& draft) {
   if (memory.phase != RoundPhase::kActive) return;
   const int members = LivingMembers(draft);
   const int count = WorkerCount(draft.spec()) - EndedWorkers(draft);
-  const std::string sentence = members > count
-                                   ? absl::StrCat(members, " workers are training, ",
-                                                  members - count, " more than workers.count")
-                                   : absl::StrCat(members, " of ", count, " workers are training");
+  const std::string sentence =
+      members > count ? absl::StrCat(members, " workers are training, ", members - count,
+                                     " more than workers.count")
+                      : absl::StrCat(members, " of ", count,
+                                     count == 1 ? " worker is training" : " workers are training");
   if (members < count && draft.WorkersWanted() < count) {
     draft.Condition(ConditionType::kDegraded, true, Reason::kGaveUpWorkers,
                     absl::StrCat(sentence, ": the job ", draft.plan.status.preemption().message()));

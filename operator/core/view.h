@@ -90,6 +90,13 @@ struct WorkerRates {
   bool operator==(const WorkerRates&) const = default;
 };
 
+// The use of the GPUs of a pod's node, 0 to 1, and the part of them that the pod has.
+struct NodeGpuUse {
+  double use = 0;
+  double share = 0;
+  bool operator==(const NodeGpuUse&) const = default;
+};
+
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 // A worker's pod, of any incarnation.
@@ -129,6 +136,7 @@ struct PodView {
   // Wall: its kubelet accepted it, soon after it was bound; InfinitePast: not known.
   absl::Time accepted = absl::InfinitePast();
   WorkerRates rates;
+  std::optional<NodeGpuUse> gpu_use;  // absent: not measured, or the pod has no GPUs
   // The network domains of its node, from broad to narrow, as placement/topology_labels.h finds
   // them among the job's nodes; empty if they are not known, or nobody needs them.
   std::vector<std::string> node_domains;

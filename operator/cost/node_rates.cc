@@ -21,15 +21,6 @@ double Part(int64_t request, int64_t allocatable) {
   return static_cast<double>(request) / static_cast<double>(allocatable);
 }
 
-double GpuShare(const ResourceAmounts& requests, const SchedulingNode& node) {
-  double share = 0;
-  for (const auto& [name, amount] : requests.scalars) {
-    if (!IsGpuResource(name)) continue;
-    share = std::max(share, Part(amount, node.allocatable.scalar(name)));
-  }
-  return share;
-}
-
 const PriceRow* RowOf(const SchedulingNode& node, const PriceTable& table) {
   if (table.rows.empty()) return nullptr;
   const auto row = table.rows.find(std::string(node.labels.Value(kInstanceTypeLabel)));
@@ -51,6 +42,15 @@ std::optional<double> Times(std::optional<double> value, double share) {
 }
 
 }  // namespace
+
+double GpuShare(const ResourceAmounts& requests, const SchedulingNode& node) {
+  double share = 0;
+  for (const auto& [name, amount] : requests.scalars) {
+    if (!IsGpuResource(name)) continue;
+    share = std::max(share, Part(amount, node.allocatable.scalar(name)));
+  }
+  return share;
+}
 
 double ShareOf(const ResourceAmounts& requests, const SchedulingNode& node) {
   const double gpus = GpuShare(requests, node);

@@ -16,8 +16,12 @@ namespace muster::control {
 inline constexpr char kPriceLabel[] = "muster.dev/price-per-hour";
 inline constexpr char kInstanceTypeLabel[] = "node.kubernetes.io/instance-type";
 
-// Returns the part of the node, 0 to 1, that a pod with these requests takes: the largest of
-// request/allocatable over the kinds of GPUs that it requests; without GPUs, that of CPU.
+// Returns the part of the node's GPUs, 0 to 1, that a pod with these requests takes: the largest of
+// request/allocatable over the kinds of GPUs that it requests; 0 without GPUs.
+double GpuShare(const ResourceAmounts& requests, const SchedulingNode& node);
+
+// Returns the part of the node, 0 to 1, that a pod with these requests takes: of its GPUs or,
+// without any, of its CPUs.
 double ShareOf(const ResourceAmounts& requests, const SchedulingNode& node);
 
 // Returns the rates of a pod with these requests on `node`. `gpu_watts` is the measured draw of all

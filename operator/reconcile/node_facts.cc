@@ -28,6 +28,15 @@ WorkerRates RatesOf(const NodeSources& sources, const PodRecord& pod, const Node
                      sources.prices == nullptr ? none : *sources.prices, gpu_watts);
 }
 
+std::optional<NodeGpuUse> GpuUseOf(const NodeSources& sources, const PodRecord& pod,
+                                   const NodeRecord& node) {
+  if (sources.power == nullptr) return std::nullopt;
+  const double share = GpuShare(pod.scheduling->holds, *node.scheduling);
+  const std::optional<double> use = sources.power->GpuUse(node.name);
+  if (!use || !(share > 0)) return std::nullopt;
+  return NodeGpuUse{.use = *use, .share = share};
+}
+
 }  // namespace
 
 void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod) {
@@ -47,6 +56,7 @@ void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod)
   }
   pod.machine_fault = node->scheduling->faults.machine;
   pod.rates = RatesOf(sources, record, *node);
+  pod.gpu_use = GpuUseOf(sources, record, *node);
 }
 
 void NoteNodeDomains(const NodeSources& sources, JobView& view) {

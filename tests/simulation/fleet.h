@@ -145,6 +145,9 @@ class Fleet {
   // Has rank 0 of each job say that it trained so many tokens since its last report, of a second
   // ago. By default it does not say, and no speed is known.
   void SetTokensPerReport(int64_t tokens) { tokens_per_report_ = tokens; }
+  // Has rank 0 say in each report for how much of a second the ranks were busy, by the number of
+  // workers that train: 0 to 1. It says so only if it says its tokens.
+  void SetUse(std::function<double(int workers)> use) { use_ = std::move(use); }
   // Has commands run so many steps, report each with that number, and save as jobs with a trainer
   // do. By default they say nothing, and each of their steps is saved.
   void SetReportedCommandSteps(int64_t steps) { reported_command_steps_ = steps; }
@@ -274,6 +277,7 @@ class Fleet {
   absl::Time storage_away_until_ = absl::InfinitePast();
   int64_t steps_done_ = 0;
   int64_t tokens_per_report_ = 0;
+  std::function<double(int workers)> use_;
   // Streams that agents have left and whose end the operator process has not noticed yet.
   struct LeftStream {
     int host;

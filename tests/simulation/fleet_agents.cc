@@ -297,6 +297,7 @@ void Fleet::Beat(AgentRegistry& registry, SimWorker& worker) {
     if (tokens_per_report_ > 0) {
       step.set_tokens(tokens_per_report_);
       step.set_finished_at_us(absl::ToUnixMicros(clock_.Wall()));
+      if (use_) step.set_mean_busy_seconds(use_(Training(worker.job_uid)));
     }
   } else {
     *message.mutable_heartbeat()->mutable_round() = ToProto(agent.round);

@@ -127,8 +127,8 @@ QueuedJob MakeRunning(const QueueJobState& standing, const Gang* gang,
   }
   queued.nodes.assign(std::max(workers, 1), "");
   for (const auto& [place, bound] : bound_pods) queued.nodes[place.first] = bound.node;
-  queued.request.max =
-      std::max(WorkerCount(standing.spec), 1) + SparesThatTrain(standing, queued.nodes);
+  const int requested = RequestedSize(standing.spec, standing.job->status);
+  queued.request.max = std::max(requested, 1) + SparesThatTrain(standing, queued.nodes);
   queued.leaving = standing.limit ? std::max(0, workers - *standing.limit) : 0;
   for (const auto& [key, pod] : holders) {
     if (staying.count(key) > 0) continue;

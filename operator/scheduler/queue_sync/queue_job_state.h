@@ -43,6 +43,7 @@ struct QueueJobState {
   uint64_t gang_version = 0;
   int64_t generation = -1;
   std::optional<int> limit;  // by its queue; 0: it is to stop
+  int requested = 0;         // RequestedSize()
   // Copies from the status: how long the job was active before it came to wait, in seconds, and the
   // workers whose commands have ended, which need no pods.
   double active_seconds = 0;

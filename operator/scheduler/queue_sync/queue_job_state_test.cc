@@ -108,5 +108,20 @@ TEST(QueueJobStateTest, AJobThatGrowsIsLimitedToTheSizeThatItWasGiven) {
   EXPECT_EQ(LimitOf(standing, std::nullopt), 1) << "its queue has taken workers";
 }
 
+TEST(QueueJobStateTest, AJobThatKeepsFewerWorkersAsksForNoMore) {
+  TrainingJob job = OldJob();
+  job.status.mutable_preemption()->set_workers(2);
+  job.status.mutable_elastic()->set_kept(2);
+  QueueJobState standing = StandingOf(job);
+  standing.spec.mutable_workers()->set_count(4);
+  standing.entitled = 2;
+  standing.limit = LimitOf(standing, std::nullopt);
+  const Gang gang = GangOf(2);
+  EXPECT_EQ(MakeRunning(standing, &gang, {}, ClusterModel()).request.max, 2);
+  job.status.mutable_elastic()->clear_kept();
+  standing.job = std::make_shared<const TrainingJob>(job);
+  EXPECT_EQ(MakeRunning(standing, &gang, {}, ClusterModel()).request.max, 4) << "it gets them back";
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -181,6 +181,7 @@ bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState&
   const JobCache::Object& job = standing.job;
   const std::optional<int> limit =
       job == nullptr ? std::nullopt : LimitOf(standing, world_.verdicts.PendingOrder(*job));
+  const int requested = job == nullptr ? 0 : RequestedSize(standing.spec, job->status);
   std::vector<int> offered;
   if (job != nullptr) offered = OfferedSizes(standing.larger_sizes, job->status);
   const uint64_t version = gang == nullptr ? 0 : gang->version;
@@ -195,13 +196,14 @@ bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState&
                     standing.generation == generation && standing.limit == limit &&
                     standing.active_seconds == active_seconds && standing.ended == ended &&
                     standing.holders == holders && standing.offered_sizes == offered &&
-                    !IsNotQueued(standing);
+                    standing.requested == requested && !IsNotQueued(standing);
   standing.active_seconds = active_seconds;
   standing.ended = std::move(ended);
   standing.offered_sizes = std::move(offered);
   standing.gang_version = version;
   standing.generation = generation;
   standing.limit = limit;
+  standing.requested = requested;
   standing.holders = holders;
   standing.stale = false;
   return !same;

@@ -1,4 +1,4 @@
-#include "agent/node/gpu_power.h"
+#include "agent/node/gpu_meters.h"
 
 #include <utility>
 
@@ -39,6 +39,25 @@ void GpuPowerMeter::Observe(const GpuReadings& readings, absl::Time now) {
 std::optional<double> GpuPowerMeter::TakeMean() {
   if (!(seconds_ > 0)) return std::nullopt;
   return std::exchange(joules_, 0) / std::exchange(seconds_, 0);
+}
+
+void GpuUseMeter::Observe(const GpuReadings& readings) {
+  double sum = 0;
+  int gpus = 0;
+  for (const GpuReading& gpu : readings.gpus) {
+    if (gpu.lost) continue;
+    if (!gpu.utilization) return;
+    sum += *gpu.utilization;
+    ++gpus;
+  }
+  if (gpus == 0) return;
+  sum_ += sum / gpus;
+  ++readings_;
+}
+
+std::optional<double> GpuUseMeter::TakeMean() {
+  if (readings_ == 0) return std::nullopt;
+  return std::exchange(sum_, 0) / std::exchange(readings_, 0);
 }
 
 }  // namespace muster::agent

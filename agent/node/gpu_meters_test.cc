@@ -1,4 +1,4 @@
-#include "agent/node/gpu_power.h"
+#include "agent/node/gpu_meters.h"
 
 #include "gtest/gtest.h"
 
@@ -68,6 +68,34 @@ TEST_F(GpuPowerTest, ALostGpuDrawsNothing) {
   lost.lost = true;
   Observe({Gpu("a", 1000), lost});
   EXPECT_EQ(meter_.TakeMean(), 100);
+}
+
+GpuReadings Used(std::vector<std::optional<double>> gpus) {
+  GpuReadings readings;
+  for (const std::optional<double>& use : gpus) {
+    readings.gpus.emplace_back().utilization = use;
+  }
+  return readings;
+}
+
+TEST(GpuUseTest, TheMeanIsOverAllGpusAndReadingsSinceTheLastOne) {
+  GpuUseMeter meter;
+  EXPECT_EQ(meter.TakeMean(), std::nullopt);
+  meter.Observe(Used({1.0, 0.0}));
+  meter.Observe(Used({1.0, 0.5}));
+  EXPECT_EQ(meter.TakeMean(), 0.625);
+  EXPECT_EQ(meter.TakeMean(), std::nullopt);
+}
+
+TEST(GpuUseTest, AGpuWhoseUseIsNotKnownIsNotTakenForIdle) {
+  GpuUseMeter meter;
+  meter.Observe(Used({1.0, std::nullopt}));
+  meter.Observe(Used({}));
+  EXPECT_EQ(meter.TakeMean(), std::nullopt);
+  GpuReadings readings = Used({1.0, std::nullopt});
+  readings.gpus[1].lost = true;
+  meter.Observe(readings);
+  EXPECT_EQ(meter.TakeMean(), 1.0) << "the driver has lost the other one";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#ifndef MUSTER_AGENT_NODE_GPU_POWER_H_
-#define MUSTER_AGENT_NODE_GPU_POWER_H_
+#ifndef MUSTER_AGENT_NODE_GPU_METERS_H_
+#define MUSTER_AGENT_NODE_GPU_METERS_H_
 
 #include <map>
 #include <optional>
@@ -10,9 +10,11 @@
 
 namespace muster::agent {
 
+// The measurements that the operator gets of a node's GPUs together. Pure, not thread-safe.
+
 // Measures the mean draw of a node's GPUs from readings that follow one another: by the GPUs'
-// energy counters, and for a GPU without one by its power at the end of each interval. Pure; times
-// are monotonic.
+// energy counters, and for a GPU without one by its power at the end of each interval. Times are
+// monotonic.
 class GpuPowerMeter {
  public:
   void Observe(const GpuReadings& readings, absl::Time now);
@@ -31,6 +33,20 @@ class GpuPowerMeter {
   double seconds_ = 0;
 };
 
+// Measures how much a node's GPUs are used, from the samples of their driver.
+class GpuUseMeter {
+ public:
+  void Observe(const GpuReadings& readings);
+
+  // Returns the mean over all GPUs and the readings since the last call, 0 to 1, or nothing if none
+  // counts. A reading counts if it has the use of every GPU, save those that the driver has lost.
+  std::optional<double> TakeMean();
+
+ private:
+  double sum_ = 0;
+  int readings_ = 0;
+};
+
 }  // namespace muster::agent
 
-#endif  // MUSTER_AGENT_NODE_GPU_POWER_H_
+#endif  // MUSTER_AGENT_NODE_GPU_METERS_H_

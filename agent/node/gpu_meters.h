@@ -10,7 +10,8 @@
 
 namespace muster::agent {
 
-// The measurements that the operator gets of a node's GPUs together. Pure, not thread-safe.
+// Meters that turn the readings of a node's GPUs into the means that the operator gets for all of
+// them together. Pure, not thread-safe.
 
 // Measures the mean draw of a node's GPUs from readings that follow one another: by the GPUs'
 // energy counters, and for a GPU without one by its power at the end of each interval. Times are
@@ -33,13 +34,13 @@ class GpuPowerMeter {
   double seconds_ = 0;
 };
 
-// Measures how much a node's GPUs are used, from the samples of their driver.
+// Measures how much a node's GPUs are used, by the utilization that their driver samples.
 class GpuUseMeter {
  public:
   void Observe(const GpuReadings& readings);
 
-  // Returns the mean over all GPUs and the readings since the last call, 0 to 1, or nothing if none
-  // counts. A reading counts if it has the use of every GPU, save those that the driver has lost.
+  // Returns the mean use, 0 to 1, of all GPUs in the readings since the last call, or nothing if no
+  // reading counts. A reading counts if it has the use of every GPU that the driver has not lost.
   std::optional<double> TakeMean();
 
  private:

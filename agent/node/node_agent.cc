@@ -229,10 +229,11 @@ void NodeAgent::TellPower(absl::Time now) {
   use_.Observe(readings_.gpus);
   if (!reporter_.WantsPower(now)) return;
   const std::optional<double> watts = power_.TakeMean();
+  const std::optional<double> use = use_.TakeMean();
   if (!watts) return;
   v1alpha1::NodePower power;
   power.set_gpu_watts(*watts);
-  if (const std::optional<double> use = use_.TakeMean()) power.set_gpu_utilization(*use);
+  if (use) power.set_gpu_utilization(*use);
   Send(reporter_.Power(power, now));
 }
 

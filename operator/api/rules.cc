@@ -141,8 +141,9 @@ Broken GrowthHasMax(const TrainingJobSpec& spec) {
 
 Broken UtilisationHasRoom(const TrainingJobSpec& spec) {
   const v1alpha1::WorkersSpec& workers = spec.workers();
-  return Unless(!spec.elastic().has_utilisation() || spec.elastic().policy() == "Grow" ||
-                (workers.has_min() && workers.min() < workers.count()));
+  const bool may_grow = spec.elastic().policy() == "Grow" && workers.max() > workers.count();
+  const bool may_shrink = workers.has_min() && workers.min() < workers.count();
+  return Unless(!spec.elastic().has_utilisation() || may_grow || may_shrink);
 }
 
 Broken PatienceOfUtilisation(const v1alpha1::UtilisationSpec& utilisation) {

@@ -121,22 +121,22 @@ std::map<std::string, NodeNews> NodeBoard::Nodes() const {
   return all;
 }
 
-const NodeNews* NodeBoard::MeasuredLocked(const std::string& node) const {
+const NodeNews* NodeBoard::MeasuredLocked(const std::string& node, absl::Duration age) const {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return nullptr;
   const NodeNews& news = found->second.news;
-  return clock_.Monotonic() - news.measured > kPowerAge ? nullptr : &news;
+  return clock_.Monotonic() - news.measured > age ? nullptr : &news;
 }
 
 std::optional<double> NodeBoard::GpuWatts(const std::string& node) const {
   MutexLock lock(mu_);
-  const NodeNews* news = MeasuredLocked(node);
+  const NodeNews* news = MeasuredLocked(node, kPowerAge);
   return news == nullptr ? std::nullopt : news->gpu_watts;
 }
 
 std::optional<double> NodeBoard::GpuUse(const std::string& node) const {
   MutexLock lock(mu_);
-  const NodeNews* news = MeasuredLocked(node);
+  const NodeNews* news = MeasuredLocked(node, kUseAge);
   return news == nullptr ? std::nullopt : news->gpu_use;
 }
 

@@ -30,7 +30,8 @@ struct NodeNews {
   absl::Time last_heard = absl::InfinitePast();  // monotonic
   // The measured draw of all its GPUs, and when it was reported (monotonic); absent: none was.
   std::optional<double> gpu_watts;
-  std::optional<double> gpu_use;  // the mean use of its GPUs, 0 to 1, by the same report
+  // The mean use of its GPUs, 0 to 1, from the same report; absent: the report did not have it.
+  std::optional<double> gpu_use;
   absl::Time measured = absl::InfinitePast();
 };
 
@@ -42,6 +43,8 @@ class NodeBoard {
   static constexpr absl::Duration kHeartbeat = absl::Minutes(1);
   // A measured power counts for this long: five heartbeats.
   static constexpr absl::Duration kPowerAge = absl::Minutes(5);
+  // A measured use counts for this long: two heartbeats.
+  static constexpr absl::Duration kUseAge = absl::Minutes(2);
   // The most nodes that are remembered: more than any cluster has.
   static constexpr size_t kMaxNodes = 100'000;
 
@@ -63,7 +66,8 @@ class NodeBoard {
 
   // Returns what is known, by node.
   std::map<std::string, NodeNews> Nodes() const;
-  // Return the power of the node's GPUs, and their use, unless they are older than kPowerAge.
+  // Return the power and the use of the node's GPUs, unless the report is older than kPowerAge and
+  // kUseAge.
   std::optional<double> GpuWatts(const std::string& node) const;
   std::optional<double> GpuUse(const std::string& node) const;
   int attached() const;
@@ -78,8 +82,9 @@ class NodeBoard {
     StreamQuota quota;
   };
   void EndLocked(Node& node, const absl::Status& reason) MUSTER_REQUIRES(mu_);
-  // The node's news if its power was measured lately; else null.
-  const NodeNews* MeasuredLocked(const std::string& node) const MUSTER_REQUIRES(mu_);
+  // Returns the node's news, or null if the last report of its power is older than `age`.
+  const NodeNews* MeasuredLocked(const std::string& node, absl::Duration age) const
+      MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;
   mutable Mutex mu_;

@@ -108,7 +108,7 @@ TEST_F(NodeBoardTest, AnythingHeardCountsAndAReportOutlivesItsStream) {
   EXPECT_EQ(board_.attached(), 0);
 }
 
-TEST_F(NodeBoardTest, TheUseOfGpusCountsAsLongAsTheirPowerAndOnlyIfItCanBe) {
+TEST_F(NodeBoardTest, TheUseOfGpusCountsForTwoHeartbeatsAndOnlyIfItCanBe) {
   const auto send = [&](uint64_t id, std::optional<double> use) {
     v1alpha1::AgentMessage message;
     message.mutable_node_power()->set_gpu_watts(300);
@@ -125,7 +125,9 @@ TEST_F(NodeBoardTest, TheUseOfGpusCountsAsLongAsTheirPowerAndOnlyIfItCanBe) {
   EXPECT_EQ(send(id, 0.5), 0.5);
   EXPECT_EQ(send(id, std::nullopt), std::nullopt) << "an older agent does not say it";
   EXPECT_EQ(send(id, 0.5), 0.5);
-  clock_.Advance(NodeBoard::kPowerAge + absl::Seconds(1));
+  clock_.Advance(NodeBoard::kUseAge);
+  EXPECT_EQ(board_.GpuUse("a"), 0.5);
+  clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(board_.GpuUse("a"), std::nullopt);
 }
 

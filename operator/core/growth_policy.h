@@ -20,7 +20,7 @@ enum class GrowthReason {
   kAtMaximum,       // it has workers.max
   kNoLargerSize,    // no size up to workers.max that its layout allows shortens a step
   kNotAllWorkers,   // some of those that it has do not train
-  kUnderused,       // it gave workers of workers.count back, since they were used too little
+  kUnderused,       // it keeps fewer workers than workers.count, since more would be underused
   kTakenByQueue,    // its queue keeps it below workers.count
   kSnoozed,         // its size changed lately, or could not be changed
   kMeasuringSpeed,  // the time of a step is not known yet
@@ -35,7 +35,7 @@ struct GrowthView {
   int size = 0;                                     // the workers that the job trains with
   int granted = 0;                                  // those that it may have
   bool training = false;  // a round is Active and no worker of the job is missing in it
-  int kept = 0;           // of workers.count, since more are used too little; 0: it wants all
+  int kept = 0;           // status.elastic.kept; 0: the job wants workers.count
   bool taken_by_queue = false;
   // False for a command that has not reported a checkpoint: it ends and starts anew to grow.
   bool can_go_on = true;

@@ -14,8 +14,8 @@ namespace muster::control {
 // these in whole slices. Empty for every other job.
 std::vector<int> LargerSizes(const v1alpha1::TrainingJobSpec& spec);
 
-// Returns the numbers up to workers.count, from workers.min on, that can form a round in whole
-// slices, ascending.
+// Returns the numbers from workers.min to workers.count, ascending, that can form a round and are
+// whole slices.
 std::vector<int> SizesUpToCount(const v1alpha1::TrainingJobSpec& spec);
 
 // Returns how long a step takes with so many workers, in a unit that is the same for every number
@@ -30,8 +30,8 @@ int LargestUpTo(const std::vector<int>& sizes, int size);
 // that the spec still allows; 0 if it has no more than workers.count.
 int GrantedSize(const v1alpha1::TrainingJobSpec& spec, const v1alpha1::TrainingJobStatus& status);
 
-// Returns the number of workers that a job asks its queue for: workers.count, or what it keeps of
-// them because more are used too little (low_utilisation.h).
+// Returns the number of workers that a job asks its queue for: workers.count, or the smaller number
+// in status.elastic.kept if the job has given workers back (low_utilisation.h).
 int RequestedSize(const v1alpha1::TrainingJobSpec& spec, const v1alpha1::TrainingJobStatus& status);
 
 // Returns those of `larger`, the job's LargerSizes(), that it may shrink to or wants to grow to:

@@ -85,9 +85,11 @@ TEST(LowUtilisationTest, WorkersThatAreBusyOrNotMeasuredStay) {
   EXPECT_TRUE(stays([](TestWorld& world) { world.view.progress.busy.reset(); }));
 }
 
-// A job of `count` workers, one at least, that train, and are to be busy for 0.4 of 10m.
-TestWorld Using(double busy, int count = 4) {
-  TestWorld world(count);
+// A job of four workers, one at least, that train, and are to be busy for 0.4 of 10m. `change` is
+// made to its spec before it starts.
+TestWorld Using(double busy,
+                const std::function<void(v1alpha1::TrainingJobSpec&)>& change = nullptr) {
+  TestWorld world(4);
   v1alpha1::TrainingJobSpec& spec = world.view.spec;
   spec.mutable_workers()->set_min(1);
   v1alpha1::UtilisationSpec& wanted = *spec.mutable_elastic()->mutable_utilisation();
@@ -98,6 +100,7 @@ TestWorld Using(double busy, int count = 4) {
   train.set_global_batch(24);
   train.set_micro_batch(1);
   train.set_sequence(1);
+  if (change) change(spec);
   world.MakeActive();
   world.view.progress.busy =
       BusyView{.round = world.memory.id.round, .steps = 300, .share = 0.3, .busy = busy};
@@ -153,12 +156,10 @@ TEST(UtilisationTest, UseThatIsEnoughOrNotKnownBeginsTheTimeAnew) {
 }
 
 TEST(UtilisationTest, SizesThatTheLayoutDoesNotAllowAreNotKept) {
-  TestWorld world = Using(0.2);
-  world.view.spec.mutable_trainer()->mutable_parallelism()->set_zero(1);
-  world.view.spec.mutable_trainer()->mutable_parallelism()->set_shard(2);
-  world.view.spec.mutable_trainer()->mutable_parallelism()->set_min_shard(2);
-  world.MakeActive();
-  world.view.progress.busy->round = world.memory.id.round;
+  TestWorld world = Using(0.2, [](v1alpha1::TrainingJobSpec& spec) {
+    spec.mutable_trainer()->mutable_parallelism()->set_zero(1);
+    spec.mutable_trainer()->mutable_parallelism()->set_shard(2);
+  });
   Pass(world, absl::Minutes(10));
   EXPECT_EQ(world.view.status.elastic().kept(), 2) << "one worker would need twice the memory";
 }
@@ -178,8 +179,7 @@ TEST(UtilisationTest, WhatTheDriverSaysOfTheGpusCountsIfItIsLessAndTheJobHasThem
     return world.view.status.elastic().kept();
   };
   EXPECT_EQ(kept(1, 0.1), 1);
-  EXPECT_EQ(kept(0.25, 0.1), 1) << "four workers share a node";
-  EXPECT_EQ(kept(0.125, 0.1), 0) << "half of the GPUs are another job's";
+  EXPECT_EQ(kept(0.5, 0.1), 0) << "half of each node's GPUs may be another job's";
   EXPECT_EQ(kept(1, std::nullopt), 0) << "one node is not measured";
 }
 
@@ -197,8 +197,75 @@ TEST(UtilisationTest, MoreAreWantedOnceTheyAreExpectedToBeUsedWell) {
   EXPECT_EQ(world.view.status.elastic().kept(), 2) << "four would be busy for a third of the time";
   use(0.9);
   Pass(world, absl::Minutes(12));
+  EXPECT_EQ(world.view.status.elastic().kept(), 2) << "it gave workers back less than an hour ago";
+  Pass(world, absl::Minutes(20));
   EXPECT_FALSE(world.view.status.elastic().has_kept());
   EXPECT_EQ(world.view.status.preemption().workers(), 2) << "until its queue has room for more";
+  EXPECT_EQ(world.view.status.preemption().message(),
+            "wants 4 workers again, which are expected to be busy for 82% of the time");
+  use(0.1);
+  world.view.spec.mutable_workers()->set_min(2);
+  Pass(world, absl::Minutes(12));
+  EXPECT_EQ(world.view.status.elastic().kept(), 2) << "there was no room, and it has changed";
+}
+
+// Two workers are as busy as expected, but four wait for each other for longer than two do.
+TEST(UtilisationTest, AJobWhoseForecastsFailChangesItsSizeEverMoreRarely) {
+  TestWorld world = Using(0.3);
+  int changes = 0;
+  for (int minute = 0; minute < 24 * 60; ++minute) {
+    const int members = static_cast<int>(world.memory.members.size());
+    world.view.progress.busy =
+        BusyView{.round = world.memory.id.round, .steps = 300, .busy = members == 4 ? 0.3 : 0.9};
+    if (world.view.status.elastic().kept() == 0 && world.view.status.preemption().workers() > 0) {
+      // Its queue has room.
+      world.view.placement.order = QueueOrder{.workers = 4,
+                                              .reason = "RoomAgain",
+                                              .sentence = "grows to 4 workers",
+                                              .time = world.view.wall};
+    }
+    changes += EventReasons(world.Decide()).find("Underused") != std::string::npos ? 1 : 0;
+    if (world.memory.phase != RoundPhase::kActive) world.JoinRound();
+    world.Advance(absl::Minutes(1));
+  }
+  EXPECT_GE(changes, 3);
+  EXPECT_LE(changes, 5) << "after pauses of 1, 2, 4 and 8 hours";
+}
+
+TEST(UtilisationTest, ANewLeaderKeepsThePauseOfTheLastOne) {
+  TestWorld world = Using(0.3);
+  Pass(world, absl::Minutes(10));
+  world.JoinRound();
+  world.Decide();
+  ASSERT_EQ(world.view.status.elastic().kept(), 2);
+  world.memory.use = {};
+  world.view.progress.busy = BusyView{.round = world.memory.id.round, .steps = 300, .busy = 0.9};
+  Pass(world, absl::Minutes(40));
+  EXPECT_EQ(world.view.status.elastic().kept(), 2);
+  Pass(world, absl::Minutes(25));
+  EXPECT_FALSE(world.view.status.elastic().has_kept());
+}
+
+TEST(UtilisationTest, SparesGoWithTheWorkersAndAreNotOfferedInTheirPlace) {
+  TestWorld world = Using(0.3);
+  world.view.spec.mutable_workers()->set_spares(2);
+  world.view.status.mutable_elastic()->set_workers(6);
+  Pass(world, absl::Minutes(10));
+  EXPECT_EQ(world.view.status.elastic().kept(), 2);
+  EXPECT_FALSE(world.view.status.elastic().has_workers());
+}
+
+TEST(UtilisationTest, ACommandThatWouldBeginAnewKeepsItsSize) {
+  const auto kept = [](bool saved) {
+    TestWorld world = Using(0.3, [](auto& spec) { spec.clear_trainer(); });
+    world.view.progress.busy.reset();
+    for (PodView& pod : world.view.pods) pod.gpu_use = NodeGpuUse{.use = 0.1, .share = 1};
+    if (saved) world.view.status.mutable_checkpoint()->set_step(100);
+    Pass(world, absl::Minutes(20));
+    return world.view.status.elastic().kept();
+  };
+  EXPECT_EQ(kept(true), 1);
+  EXPECT_EQ(kept(false), 0);
 }
 
 TEST(UtilisationTest, ExpectedUseCountsTheWorkAndTheWaitsOfAStep) {

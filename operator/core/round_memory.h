@@ -154,12 +154,18 @@ struct GrowthMemory {
   std::optional<absl::Time> awaited_since;
 };
 
-// Since when the workers of a round are used too little, and since when so much that more of them
-// would be used well. Owned by low_utilisation.h.
+// How long the use of a round's workers has been too low or high. Owned by low_utilisation.h.
 struct UseMemory {
   int64_t round = 0;
+  // The time since which the workers are used too little; absent: they are used enough.
   std::optional<absl::Time> low_since;
+  // The time since which more workers than the job keeps would be used well; absent: they are not
+  // expected to be.
   std::optional<absl::Time> high_since;
+  // The times that the job gave workers of workers.count back, and when it may want them again.
+  int given_back = 0;
+  absl::Time not_before = absl::InfinitePast();
+  bool restored = false;  // the status was looked at for a pause of the last leader
 };
 
 // The last order to each worker about its replicas. Owned by replicas.h.

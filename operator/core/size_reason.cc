@@ -28,7 +28,7 @@ SizeReason ExplainSize(const v1alpha1::TrainingJobSpec& spec,
   size.workers = GrowsByItself(spec) ? std::max(count, GrantedSize(spec, status)) : count;
   if (IsFinished(status) || spec.suspend()) return size;
   const int kept = status.elastic().kept();
-  if (kept > 0 && (!order.has_workers() || order.workers() >= kept)) {
+  if (kept > 0 && order.workers() == kept) {
     size.workers = std::min(count, kept);
     size.reason = std::string(Name(Reason::kUnderused));
     size.sentence = absl::StrCat("it keeps ", size.workers, " of ", count,
@@ -39,7 +39,9 @@ SizeReason ExplainSize(const v1alpha1::TrainingJobSpec& spec,
   if (order.has_workers()) {
     size.workers = std::min(count, order.workers());
     size.reason = order.reason();
-    size.sentence = absl::StrCat("its queue has taken workers: the job ", order.message());
+    const bool own_wish = order.reason() == Name(Reason::kUnderused);
+    size.sentence =
+        absl::StrCat(own_wish ? "" : "its queue has taken workers: ", "the job ", order.message());
     return size;
   }
   const std::string have = HaveWorkers(size.workers, count);

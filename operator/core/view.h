@@ -90,10 +90,10 @@ struct WorkerRates {
   bool operator==(const WorkerRates&) const = default;
 };
 
-// The use of the GPUs of a pod's node, 0 to 1, and the part of them that the pod has.
+// How much the GPUs of a pod's node are used, and how many of them the pod has.
 struct NodeGpuUse {
-  double use = 0;
-  double share = 0;
+  double use = 0;    // the mean of all GPUs of the node, 0 to 1
+  double share = 0;  // the part of the node's GPUs that the pod has, 0 to 1
   bool operator==(const NodeGpuUse&) const = default;
 };
 

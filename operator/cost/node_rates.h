@@ -16,12 +16,12 @@ namespace muster::control {
 inline constexpr char kPriceLabel[] = "muster.dev/price-per-hour";
 inline constexpr char kInstanceTypeLabel[] = "node.kubernetes.io/instance-type";
 
-// Returns the part of the node's GPUs, 0 to 1, that a pod with these requests takes: the largest of
-// request/allocatable over the kinds of GPUs that it requests; 0 without GPUs.
+// Returns the part of the node's GPUs, 0 to 1, that a pod with these requests takes: the largest
+// request/allocatable of all kinds of GPUs that it requests. Returns 0 if it requests no GPUs.
 double GpuShare(const ResourceAmounts& requests, const SchedulingNode& node);
 
-// Returns the part of the node, 0 to 1, that a pod with these requests takes: of its GPUs or,
-// without any, of its CPUs.
+// Returns the part of the node, 0 to 1, that a pod with these requests takes: its part of the GPUs
+// or, if it requests none, its part of the CPUs.
 double ShareOf(const ResourceAmounts& requests, const SchedulingNode& node);
 
 // Returns the rates of a pod with these requests on `node`. `gpu_watts` is the measured draw of all

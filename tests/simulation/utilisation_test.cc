@@ -76,14 +76,14 @@ TEST_F(UtilisationTest, AnotherJobGetsTheWorkersThatOnlyWaitedForEachOther) {
 TEST_F(UtilisationTest, WorkersComeBackOnceTheyWouldBeUsedWellAndThereIsRoom) {
   world_.fleet->SetUse(Waiting(1));
   AddWaster();
-  AddJob("other", {{"workers", {{"count", 2}}}, {"trainer", {{"train", {{"steps", 9'000}}}}}});
+  AddJob("other", {{"workers", {{"count", 2}}}, {"trainer", {{"train", {{"steps", 50'000}}}}}});
   ASSERT_TRUE(Until([&] { return TrainsWith("waster", 2); }, absl::Minutes(10)));
   ASSERT_TRUE(Until([&] { return TrainsWith("other", 2); }, absl::Minutes(1)));
   world_.fleet->SetUse(Waiting(0.1));
   ASSERT_TRUE(
-      Until([&] { return world_.Job("waster").status.elastic().kept() == 0; }, absl::Minutes(12)));
+      Until([&] { return world_.Job("waster").status.elastic().kept() == 0; }, absl::Minutes(70)));
   EXPECT_TRUE(TrainsWith("waster", 2)) << "there is no room yet";
-  ASSERT_TRUE(Until([&] { return world_.Succeeded("other"); }, absl::Minutes(30)));
+  ASSERT_TRUE(Until([&] { return world_.Succeeded("other"); }, absl::Hours(3)));
   ASSERT_TRUE(Until([&] { return TrainsWith("waster", 4); }, absl::Minutes(1)));
   EXPECT_FALSE(world_.Job("waster").status.preemption().has_workers());
   EXPECT_EQ(world_.Job("waster").status.failures().count(), 0);

@@ -74,8 +74,8 @@ std::vector<int> AllSizes(const v1alpha1::TrainingJobSpec& spec) {
   return sizes;
 }
 
-// Returns the largest size below `workers` that is expected to be used enough, or else the smallest
-// that there is; 0 if there is none.
+// Returns the largest size below `workers` that is expected to be used enough. If no size is,
+// returns the smallest one, or 0 if the job may have no size below `workers`.
 int EnoughWorkers(const Draft& draft, double busy, int workers) {
   const std::vector<int> sizes = AllSizes(draft.spec());
   for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
@@ -86,8 +86,8 @@ int EnoughWorkers(const Draft& draft, double busy, int workers) {
   return sizes.empty() || sizes.front() >= workers ? 0 : sizes.front();
 }
 
-// Returns the largest size up to workers.count, beyond `workers`, that is expected to be used well;
-// 0 if there is none.
+// Returns the largest size above `workers`, up to workers.count, that is expected to be used well,
+// or 0 if no size is.
 int MoreWorkers(const Draft& draft, double busy, int workers) {
   const double well = kUsedWell * draft.spec().elastic().utilisation().below();
   int more = 0;

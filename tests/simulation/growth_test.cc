@@ -31,14 +31,7 @@ class GrowthTest : public testing::Test {
   }
 
   // Creates a job of two workers with a CPU each, and four micro-batches.
-  void AddJob(const std::string& name, const Json& spec) {
-    Json all = {{"template",
-                 {{"spec",
-                   {{"containers",
-                     {{{"name", "worker"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}}}}};
-    all.merge_patch(spec);
-    world_.CreateJob(name, all);
-  }
+  void AddJob(const std::string& name, const Json& spec) { world_.CreateJobOfCpus(name, spec); }
   void AddGrowing(int max = 4) {
     AddJob("grows", {{"workers", {{"count", 2}, {"min", 1}, {"max", max}}},
                      {"elastic", {{"policy", "Grow"}, {"snooze", "1m"}}},

@@ -37,14 +37,10 @@ class QueuesTest : public testing::Test {
   void AddJob(const std::string& name, const std::string& queue, int workers, int min,
               Json spec = Json::object(), int steps = 200) {
     Json all = {{"workers", {{"count", workers}, {"min", min}}},
-                {"trainer", {{"train", {{"steps", steps}}}}},
-                {"template",
-                 {{"spec",
-                   {{"containers",
-                     {{{"name", "worker"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}}}}};
+                {"trainer", {{"train", {{"steps", steps}}}}}};
     if (!queue.empty()) all["queue"] = queue;
     if (!spec.is_null()) all.merge_patch(spec);
-    world_.CreateJob(name, all);
+    world_.CreateJobOfCpus(name, all);
   }
   int Bound(const std::string& job) const {
     int bound = 0;

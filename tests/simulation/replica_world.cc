@@ -66,6 +66,15 @@ TrainingJob ReplicaWorld::CreateJob(const std::string& name, const Json& spec) {
   return ParseTrainingJob(memory->Create(kube::kTrainingJobs, job).value()).value();
 }
 
+TrainingJob ReplicaWorld::CreateJobOfCpus(const std::string& name, const Json& spec) {
+  Json all = {{"template",
+               {{"spec",
+                 {{"containers",
+                   {{{"name", "worker"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}}}}};
+  all.merge_patch(spec);
+  return CreateJob(name, all);
+}
+
 AgentRegistry* ReplicaWorld::RegistryOf(int number) {
   Host& host = hosts[number];
   return host.alive && !host.frozen ? &host.replica->registry() : nullptr;

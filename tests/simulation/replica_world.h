@@ -88,6 +88,8 @@ class ReplicaWorld final : public Coordinators {
   void SetNotice(const std::string& node, std::optional<absl::Duration> left);
   // `spec` is merged over a small valid one.
   TrainingJob CreateJob(const std::string& name, const Json& spec = Json::object());
+  // The same, with workers that ask for a CPU each.
+  TrainingJob CreateJobOfCpus(const std::string& name, const Json& spec);
 
   void Tick();
   void RunFor(absl::Duration length);

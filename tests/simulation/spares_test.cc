@@ -25,13 +25,9 @@ class SparesTest : public testing::Test {
 
   // Creates a job whose workers have a CPU each.
   void AddJob(const std::string& name, int workers, int spares, int steps = kSteps) {
-    world_.CreateJob(
-        name, {{"workers", {{"count", workers}, {"min", workers}, {"spares", spares}}},
-               {"trainer", {{"train", {{"steps", steps}, {"globalBatch", 64}}}}},
-               {"template",
-                {{"spec",
-                  {{"containers",
-                    {{{"name", "worker"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}}}}});
+    world_.CreateJobOfCpus(name,
+                           {{"workers", {{"count", workers}, {"min", workers}, {"spares", spares}}},
+                            {"trainer", {{"train", {{"steps", steps}, {"globalBatch", 64}}}}}});
   }
   bool Trains(const std::string& name, int workers) const {
     return world_.Job(name).status.state() == "Training" &&

@@ -29,14 +29,7 @@ class UtilisationTest : public testing::Test {
     world_.fleet->SetTokensPerReport(1024);
     world_.AddNode("node", 4);
   }
-  void AddJob(const std::string& name, const Json& spec) {
-    Json all = {{"template",
-                 {{"spec",
-                   {{"containers",
-                     {{{"name", "worker"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}}}}};
-    all.merge_patch(spec);
-    world_.CreateJob(name, all);
-  }
+  void AddJob(const std::string& name, const Json& spec) { world_.CreateJobOfCpus(name, spec); }
   void AddWaster() {
     AddJob("waster", {{"workers", {{"count", 4}, {"min", 1}}},
                       {"elastic", {{"utilisation", {{"below", 0.45}, {"for", "6m"}}}}},

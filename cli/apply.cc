@@ -17,7 +17,7 @@ constexpr int kWriteAttempts = 20;
 absl::Status Refusal(const std::string& job, const std::string& differs) {
   return absl::InvalidArgumentError(absl::StrCat(
       "there is a job ", job, " already, and this would be another run of that name: ", differs,
-      "; to begin anew: muster run --fresh; to keep both, give this one another metadata.name"));
+      "; to begin anew, add --fresh; to keep both, give this one another metadata.name"));
 }
 
 // Returns a new job with the words of `job`, which may be a stored one.

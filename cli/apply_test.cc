@@ -107,7 +107,7 @@ TEST_F(ApplyTest, AnotherRunUnderTheNameIsRefusedWithTheTwoWaysOn) {
   EXPECT_EQ(ApplyJob(api_, *memory_, JobOfSteps(10), 509).status(),
             absl::InvalidArgumentError(
                 "there is a job small already, and this would be another run of that name: it has "
-                "made 509 steps, and spec.trainer.train.steps is 10 now; to begin anew: muster run "
+                "made 509 steps, and spec.trainer.train.steps is 10 now; to begin anew, add "
                 "--fresh; to keep both, give this one another metadata.name"));
   EXPECT_EQ(Steps(), 1000) << "it is left as it was";
 }

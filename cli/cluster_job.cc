@@ -54,7 +54,7 @@ int SuspendOnCluster(const Flags& flags, bool suspend) {
     const bool mendable = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     return mendable ? kExitBadInput : kExitFailed;
   }
-  std::printf(suspend ? "job %s saves a checkpoint and stops\n" : "job %s goes on\n",
+  std::printf(suspend ? "job %s saves what it can and stops\n" : "job %s goes on\n",
               flags.positional()[0].c_str());
   return kExitOk;
 }

@@ -25,13 +25,16 @@ int DeleteMain(const std::vector<std::string>& arguments) {
   const auto job = ReadJob(*paths);
   // The ends of its workers are not worth a message here.
   SetLogLevel(LogLevel::kWarn);
-  const absl::Status removed = RemoveJob(FileSystem(), *paths);
-  if (!removed.ok()) {
-    Fail(removed);
-    return absl::IsFailedPrecondition(removed) ? kExitRefused : kExitFailed;
+  const absl::StatusOr<std::string> kept = RemoveJob(FileSystem(), *paths);
+  if (!kept.ok()) {
+    Fail(kept.status());
+    return absl::IsFailedPrecondition(kept.status()) ? kExitRefused : kExitFailed;
   }
   std::printf("job %s is deleted\n", paths->job.c_str());
-  if (job.ok() && job->spec.has_checkpoint()) {
+  if (!kept->empty()) {
+    std::printf("its checkpoints are kept in %s\n", kept->c_str());
+  } else if (job.ok() && job->spec.has_checkpoint() &&
+             job->spec.checkpoint().uri() != paths->checkpoints()) {
     std::printf("its checkpoints stay where they are: %s\n", job->spec.checkpoint().uri().c_str());
   }
   return kExitOk;

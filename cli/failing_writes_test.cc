@@ -123,7 +123,7 @@ class FailingWritesTest : public testing::Test {
 };
 
 TEST_F(FailingWritesTest, DeleteForgetsTheJobOrLeavesItWhole) {
-  Walk([&](Files& files) { return RemoveJob(files, paths_); },
+  Walk([&](Files& files) { return RemoveJob(files, paths_).status(); },
        [&](const std::string& when) { EXPECT_FALSE(ReadJob(paths_).ok()) << when; });
 }
 

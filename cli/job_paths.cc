@@ -4,17 +4,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "base/hash.h"
 #include "base/object_store/object_uri.h"
 #include "base/private_files.h"
 #include "base/status_macros.h"
 
 namespace muster::cli {
+namespace {
+
+std::string ForShell(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("/._-+:@%,", c);
+  });
+  if (plain) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+}  // namespace
+
+std::string JobPaths::Hint(absl::string_view command) const {
+  const std::string hint = absl::StrCat("muster ", command, " ", job);
+  const auto usual = StateRoot("");
+  if (usual.ok() && *usual == root) return hint;
+  return absl::StrCat(hint, " --state-dir ", ForShell(root));
+}
 
 std::string JobPaths::socket_name() const {
   return absl::StrFormat("%016x.sock", Hash64(folder()));

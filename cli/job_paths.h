@@ -3,10 +3,10 @@
 
 #include <string>
 #include <vector>
-#include "absl/strings/string_view.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/files.h"
 
 namespace muster::cli {
@@ -26,6 +26,9 @@ struct JobPaths {
   std::string run_log() const { return JoinPath(folder(), "run.log"); }
   std::string decisions() const { return JoinPath(folder(), "decisions"); }
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
+  // Returns `muster COMMAND JOB` as it can be pasted into a shell: it has --state-dir if commands
+  // would look for the job in another folder without it.
+  std::string Hint(absl::string_view command) const;
   // The names of the coordinator's socket and of that of its HTTP server (socket_folder.h).
   std::string socket_name() const;
   std::string http_socket_name() const;

@@ -39,7 +39,7 @@ absl::StatusOr<Store> HoldStore(Files& files, const JobPaths& paths) {
     const auto live = FindLiveOperator(files, paths);
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", paths.job, " is running", live ? absl::StrCat(" (pid ", live->pid, ")") : "",
-        "; stop it first: muster stop ", paths.job));
+        "; stop it first: ", paths.Hint("stop")));
   }
   // A job with a damaged store is removed like any other: its workers are found by their folders.
   if (absl::IsDataLoss(api.status())) return Store();
@@ -179,10 +179,9 @@ std::string DropMovedJob(Files& files, const JobPaths& paths, const std::string&
   return kept;
 }
 
-absl::Status RemoveJob(Files& files, const JobPaths& paths) {
+absl::StatusOr<std::string> RemoveJob(Files& files, const JobPaths& paths) {
   MUSTER_ASSIGN_OR_RETURN(const std::string moved_to, MoveJobAway(files, paths));
-  DropMovedJob(files, paths, moved_to);
-  return absl::OkStatus();
+  return DropMovedJob(files, paths, moved_to);
 }
 
 }  // namespace muster::cli

@@ -39,14 +39,17 @@ class JobRemovalTest : public testing::Test {
 };
 
 TEST_F(JobRemovalTest, LeavesNothingOfAJobWithoutCheckpoints) {
-  ASSERT_TRUE(RemoveJob(files_, paths_).ok());
+  const auto kept = RemoveJob(files_, paths_);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(*kept, "");
   EXPECT_FALSE(Exists(files_, paths_.folder()));
 }
 
 TEST_F(JobRemovalTest, CheckpointsAreKeptWhereNoLaterJobResumesFromThem) {
   AddCheckpoint("step-000000020");
   AddCheckpoint("step-000000030.r4");
-  ASSERT_TRUE(RemoveJob(files_, paths_).ok());
+  const auto kept = RemoveJob(files_, paths_);
+  ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_FALSE(Exists(files_, paths_.api()));
   EXPECT_FALSE(Exists(files_, paths_.history()));
   const auto left = files_.List(paths_.checkpoints());
@@ -54,6 +57,7 @@ TEST_F(JobRemovalTest, CheckpointsAreKeptWhereNoLaterJobResumesFromThem) {
   ASSERT_EQ(left->size(), 1u);
   EXPECT_THAT(left->front().name, StartsWith("abandoned-"));
   const std::string aside = JoinPath(paths_.checkpoints(), left->front().name);
+  EXPECT_EQ(*kept, aside) << "`muster delete` names the place";
   EXPECT_TRUE(Exists(files_, aside + "/step-000000020/DONE"));
   EXPECT_TRUE(Exists(files_, aside + "/step-000000030.r4/DONE"));
 }
@@ -61,7 +65,7 @@ TEST_F(JobRemovalTest, CheckpointsAreKeptWhereNoLaterJobResumesFromThem) {
 TEST_F(JobRemovalTest, AJobThatRunsIsRefusedAndLeftAsItIs) {
   const auto running = OpenApi();
   ASSERT_TRUE(running.ok()) << running.status();
-  const absl::Status refused = RemoveJob(files_, paths_);
+  const absl::Status refused = RemoveJob(files_, paths_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("job small is running; stop it first"));
   EXPECT_TRUE(Exists(files_, paths_.history()));

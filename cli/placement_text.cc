@@ -115,6 +115,16 @@ std::string Share(const Json& domain, const char* name, double unit, const char*
   return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
 }
 
+// Without GPUs, CPUs show what is in use; pods that ask for none, as those of `muster run`, do not.
+std::string PodsWithoutCpus(const Json& domain) {
+  const Json& all = ObjectField(domain, "allocatable");
+  const Json& free = ObjectField(domain, "free");
+  const int64_t pods = NumberField(all, "pods") - NumberField(free, "pods");
+  const bool idle = NumberField(free, "cpuMillis") == NumberField(all, "cpuMillis");
+  if (NumberField(all, "gpus") > 0 || pods <= 0 || !idle) return "";
+  return absl::StrCat("  ", Counted(pods, "pod"), pods == 1 ? " asks" : " ask", " for no CPU");
+}
+
 // Hosts of a larger cluster are only counted, unless --depth shows them.
 constexpr int64_t kMostHosts = 128;
 
@@ -178,8 +188,8 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
                 usable < nodes ? UsableOf(domain).c_str() : "");
   }
   if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
-  std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
-              Share(domain, "cpuMillis", 1000, "CPUs").c_str());
+  std::printf("%s%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
+              Share(domain, "cpuMillis", 1000, "CPUs").c_str(), PodsWithoutCpus(domain).c_str());
   for (const Json& child : ArrayField(domain, "children")) {
     const bool counted = hosts == Hosts::kCounted && StringField(child, "level") == "host";
     if (!counted) PrintDomain(child, depth + 1, hosts);

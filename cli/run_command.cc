@@ -157,7 +157,7 @@ int RunInSession(const Run& run, SessionOptions options, FreshStart* fresh) {
   if (!*runs) {
     // The run that ended it may have been killed before its workers had ended.
     (*session)->WaitForWorkers();
-    return ReportEndedBefore(run.job);
+    return ReportEndedBefore(run.paths);
   }
   if (run.background != nullptr) {
     const absl::Status begun = run.background->Begin(run.paths.run_log());
@@ -212,11 +212,11 @@ int RunJob(const Flags& flags, Run run) {
   }
   const Background::Parent& parent = **forked;
   if (parent.exit_code) return *parent.exit_code;
-  const char* const job = run.paths.job.c_str();
   std::printf(
       "job %s runs in the background (pid %d); its output is in %s\n"
-      "look at it with: muster describe %s; stop it with: muster stop %s\n",
-      job, static_cast<int>(parent.child), run.paths.run_log().c_str(), job, job);
+      "look at it with: %s\nstop it with: %s\n",
+      run.paths.job.c_str(), static_cast<int>(parent.child), run.paths.run_log().c_str(),
+      run.paths.Hint("describe").c_str(), run.paths.Hint("stop").c_str());
   return kExitOk;
 }
 

@@ -67,14 +67,14 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
 }
 
 // Prints the reason of the failure, and returns its exit code.
-int ReportFailure(const TrainingJob& job) {
+int ReportFailure(const JobPaths& paths, const TrainingJob& job) {
   std::fprintf(stderr, "muster: job %s failed: %s\n", job.name.c_str(), MessageOf(job).c_str());
   // Later failures were caused by the first one, or have the same cause.
   if (job.status.failures().has_evidence() && job.status.failures().count() > 1) {
     std::fprintf(stderr, "the first failure: %s\n",
                  PrintableLines(job.status.failures().evidence()).c_str());
   }
-  std::fprintf(stderr, "look at: muster logs %s\n", job.name.c_str());
+  std::fprintf(stderr, "look at: %s\n", paths.Hint("logs").c_str());
   const v1alpha1::Condition* condition = FinalCondition(job);
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
@@ -107,8 +107,8 @@ std::string StepsBeyond(int64_t saved, const TrainingJob& job, const History& hi
 
 }  // namespace
 
-int ReportOutcome(const TrainingJob& job, const History& history, double wall_seconds,
-                  bool interrupted) {
+int ReportOutcome(const JobPaths& paths, const TrainingJob& job, const History& history,
+                  double wall_seconds, bool interrupted) {
   const std::string& state = job.status.state();
   if (job.spec.has_trainer()) {
     // The job's result counts, even if its curve could not be written.
@@ -119,22 +119,22 @@ int ReportOutcome(const TrainingJob& job, const History& history, double wall_se
   }
   if (state == "Succeeded") return kExitOk;
   if (const auto without = StoppedWithout(job); without && state == "Suspended") {
-    std::fprintf(stderr, "muster: StepsNotSaved: %s\ntrain them again with: muster resume %s\n",
-                 Printable(*without).c_str(), job.name.c_str());
+    std::fprintf(stderr, "muster: StepsNotSaved: %s\ntrain them again with: %s\n",
+                 Printable(*without).c_str(), paths.Hint("resume").c_str());
     return kExitStepsNotSaved;
   }
   if (state == "Suspended") {
-    std::printf("\ngo on with: muster resume %s\n", job.name.c_str());
+    std::printf("\ngo on with: %s\n", paths.Hint("resume").c_str());
     return interrupted ? kExitSignalBase + SIGINT : kExitStopped;
   }
-  return ReportFailure(job);
+  return ReportFailure(paths, job);
 }
 
-int ReportEndedBefore(const TrainingJob& job) {
+int ReportEndedBefore(const JobPaths& paths) {
   std::printf(
       "job %s had already ended: Succeeded. Nothing was run now.\n"
-      "to run it anew: muster run --fresh; to see its result: muster describe %s\n",
-      job.name.c_str(), job.name.c_str());
+      "to run it anew, add --fresh; to see its result: %s\n",
+      paths.job.c_str(), paths.Hint("describe").c_str());
   return kExitOk;
 }
 
@@ -146,7 +146,7 @@ int ReportNeverFits(const TrainingJob& job, const std::string& why) {
   return kExitDoesNotFit;
 }
 
-int ReportStoppedAtOnce(const TrainingJob& job, const History& history) {
+int ReportStoppedAtOnce(const JobPaths& paths, const TrainingJob& job, const History& history) {
   std::string kept, lost;
   if (SavesState(job)) {
     if (const auto newest = NewestWholeCheckpoint(job); newest.ok()) {
@@ -157,7 +157,7 @@ int ReportStoppedAtOnce(const TrainingJob& job, const History& history) {
   }
   std::fprintf(stderr, "muster: stopped at once%s\n", kept.c_str());
   if (!lost.empty()) std::fprintf(stderr, "muster: %s not saved\n", lost.c_str());
-  std::fprintf(stderr, "go on with: muster resume %s\n", job.name.c_str());
+  std::fprintf(stderr, "go on with: %s\n", paths.Hint("resume").c_str());
   return StopThatWaits(job) ? kExitStepsNotSaved : kExitSignalBase + SIGINT;
 }
 

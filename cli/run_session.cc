@@ -54,7 +54,7 @@ absl::Status RunSession::Start() {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", paths_.job, " is running already",
                      live ? absl::StrCat(" (pid ", live->pid, ")") : "",
-                     "; look at it with: muster describe ", paths_.job));
+                     "; look at it with: ", paths_.Hint("describe")));
   }
   if (!opened.ok()) return opened.status();
   api_ = *std::move(opened);

@@ -46,6 +46,7 @@ class RunSession {
   absl::StatusOr<bool> Apply(const control::TrainingJob& job);
   absl::Status SetSuspended(bool suspended);
 
+  const JobPaths& paths() const { return paths_; }
   absl::StatusOr<control::TrainingJob> Job();
   // Adds the steps reported since the last call to the history.
   absl::Status TakeSteps();

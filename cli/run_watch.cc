@@ -74,7 +74,7 @@ absl::StatusOr<std::optional<int>> RunWatch::RunOnce() {
     printer_.Clear();
     session_.KillWorkers();
     Begin();
-    return ReportStoppedAtOnce(job, session_.history());
+    return ReportStoppedAtOnce(session_.paths(), job, session_.history());
   }
   if (interrupts == 1 && !asked_to_stop_) MUSTER_RETURN_IF_ERROR(AskToStop());
   return std::nullopt;
@@ -89,7 +89,8 @@ int RunWatch::Finish(const TrainingJob& job) {
   const double seconds = WallSeconds(job);
   session_.WaitForWorkers();
   ShowOutput(job);
-  return ReportOutcome(job, session_.history(), seconds, /*interrupted=*/Interrupts() > 0);
+  return ReportOutcome(session_.paths(), job, session_.history(), seconds,
+                       /*interrupted=*/Interrupts() > 0);
 }
 
 // Prints the output of a command's ranks. A trainer's ranks have the progress line, so only their

@@ -33,15 +33,15 @@ int StopMain(const std::vector<std::string>& arguments) {
   if (!job.ok()) return Fail(job.status());
   const auto live = FindLiveOperator(FileSystem(), *paths);
   if (!live) {
-    std::fprintf(stderr, "muster: job %s is not running; its checkpoints: muster checkpoints %s\n",
-                 paths->job.c_str(), paths->job.c_str());
+    std::fprintf(stderr, "muster: job %s is not running; its checkpoints: %s\n", paths->job.c_str(),
+                 paths->Hint("checkpoints").c_str());
     return kExitRefused;
   }
   const auto answer =
       CallOperator(*live, "POST", absl::StrCat("/api/v1/jobs/", job->ns, "/", job->name, "/stop"));
   if (!answer.ok()) return Fail(answer.status());
-  std::printf("job %s is saving a checkpoint and stopping; go on with: muster resume %s\n",
-              job->name.c_str(), job->name.c_str());
+  std::printf("job %s is saving a checkpoint and stopping; go on with: %s\n", job->name.c_str(),
+              paths->Hint("resume").c_str());
   return kExitOk;
 }
 

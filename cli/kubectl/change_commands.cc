@@ -44,7 +44,7 @@ absl::Status Suspend(const std::vector<std::string>& arguments, bool suspend) {
   MUSTER_ASSIGN_OR_RETURN(const kube::ObjectKey key, NamedJob(cluster, flags));
   MUSTER_RETURN_IF_ERROR(
       ChangeSpec(*cluster.api, key, [suspend](Json& spec) { spec["suspend"] = suspend; }));
-  std::printf(suspend ? "job %s saves a checkpoint and stops\n" : "job %s goes on\n",
+  std::printf(suspend ? "job %s saves what it can and stops\n" : "job %s goes on\n",
               key.name.c_str());
   return absl::OkStatus();
 }

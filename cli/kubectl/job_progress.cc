@@ -59,7 +59,7 @@ std::optional<JobEnd> EndOf(const TrainingJob& job) {
   if (job.spec.suspend() && job.status.state() == "Suspended") {
     return JobEnd{kExitStopped,
                   absl::StrCat("job ", job.name, " is suspended; kubectl muster resume ", job.name,
-                               " continues it")};
+                               " -n ", job.ns, " continues it")};
   }
   return std::nullopt;
 }

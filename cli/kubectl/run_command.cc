@@ -89,8 +89,8 @@ absl::StatusOr<int> Follow(kube::Api& api, const kube::ObjectKey& key, bool quie
     absl::SleepFor(kBetweenLooks);
   }
   printer.Clear();
-  std::fprintf(stderr, "kubectl-muster: job %s goes on; kubectl muster suspend %s stops it\n",
-               key.name.c_str(), key.name.c_str());
+  std::fprintf(stderr, "kubectl-muster: job %s goes on; kubectl muster suspend %s -n %s stops it\n",
+               key.name.c_str(), key.name.c_str(), key.name_space.c_str());
   return kExitSignalBase + 2;
 }
 

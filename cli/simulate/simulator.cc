@@ -24,9 +24,11 @@ using control::QueuedJob;
 using control::ScheduleAction;
 using control::ScheduleReason;
 
-enum class EventKind { kLeaversGone, kFinish, kUnprotected };
+// kMayTake: a job has waited, or another has run, for as long as their queue wants; all that this
+// needs is a cycle.
+enum class EventKind { kLeaversGone, kFinish, kMayTake };
 
-// An event of a running job; void if the job has changed since.
+// An event of a job; void if it has started, stopped or changed its size since.
 struct Event {
   absl::Time at;
   EventKind kind;
@@ -98,6 +100,7 @@ class Simulator {
   void Handle(const Event& event);
   void Finish(size_t job);
   void LeaversGone(size_t job);
+  void BeginToWait(size_t job);
   // Accounts for the training done until now.
   void Settle(size_t job);
   // Ends the current span and reports it.
@@ -219,7 +222,7 @@ void Simulator::Start(size_t job, const Decision& decision) {
   Train(job, decision.workers, pause);
   const auto least = min_runtime_.find(decision.numbers.queue);
   if (least != min_runtime_.end()) {
-    events_.push({now_ + least->second, EventKind::kUnprotected, job, training.version});
+    events_.push({now_ + least->second, EventKind::kMayTake, job, training.version});
   }
   if (decision.reason == ScheduleReason::kBackfilled) ++report_.backfills;
 }
@@ -312,14 +315,19 @@ void Simulator::LeaversGone(size_t job) {
     if (queued.runtime) *queued.runtime += cluster_.restart;
   }
   book_.Upsert(now_, std::move(queued));
+  if (staying == 0) BeginToWait(job);
+}
+
+void Simulator::BeginToWait(size_t job) {
+  const absl::Time shrinks = book_.ShrinksOthersFrom(jobs_[job].job.uid);
+  if (shrinks <= now_ || shrinks == absl::InfiniteFuture()) return;
+  events_.push({shrinks, EventKind::kMayTake, job, trainings_[job].version});
 }
 
 void Simulator::Handle(const Event& event) {
   if (event.version != trainings_[event.job].version) return;
   if (event.kind == EventKind::kFinish) return Finish(event.job);
-  // Others may take its place from now on, which only needs a cycle.
-  if (event.kind == EventKind::kUnprotected) return;
-  LeaversGone(event.job);
+  if (event.kind == EventKind::kLeaversGone) LeaversGone(event.job);
 }
 
 // A cycle weighs the work that a stop would lose, so it must know each job's last checkpoint.
@@ -354,6 +362,7 @@ SimReport Simulator::Run() {
     for (; submitted_ < jobs_.size() && jobs_[submitted_].job.created <= now_; ++submitted_) {
       metrics_.Submitted(jobs_[submitted_]);
       book_.Upsert(now_, Submitted(submitted_));
+      BeginToWait(submitted_);
     }
     while (!events_.empty() && events_.top().at <= now_) {
       const Event event = events_.top();

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 80> kReasons = {{
+constexpr Table<Reason, 81> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -83,6 +83,7 @@ constexpr Table<Reason, 80> kReasons = {{
     {Reason::kReclaimed, "Reclaimed"},
     {Reason::kPriority, "Priority"},
     {Reason::kDefragmented, "Defragmented"},
+    {Reason::kBacklog, "Backlog"},
     {Reason::kRunsAgain, "RunsAgain"},
     {Reason::kFreeCapacity, "FreeCapacity"},
     {Reason::kYielded, "Yielded"},

@@ -89,6 +89,7 @@ enum class Reason {
   kReclaimed,
   kPriority,
   kDefragmented,
+  kBacklog,
   kRunsAgain,
   // The growth of a job beyond workers.count, and its spares, which write no condition
   kFreeCapacity,

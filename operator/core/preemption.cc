@@ -9,7 +9,7 @@ namespace muster::control {
 namespace {
 
 Reason ReasonOf(const v1alpha1::PreemptionStatus& recorded) {
-  for (Reason reason : {Reason::kPriority, Reason::kDefragmented}) {
+  for (Reason reason : {Reason::kPriority, Reason::kDefragmented, Reason::kBacklog}) {
     if (recorded.reason() == Name(reason)) return reason;
   }
   return Reason::kReclaimed;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "operator/core/progress.h"
 #include "operator/core/stop_gang.h"
 #include "operator/core/unsaved.h"
@@ -39,9 +40,13 @@ void ShowStopped(Draft& draft) {
     draft.Condition(ConditionType::kSuspended, true, Reason::kStepsNotSaved, sentence);
     return;
   }
-  draft.EmitNormal(Reason::kWorkersStopped, "the job is suspended; its checkpoints are kept");
+  const absl::string_view kept = draft.plan.status.has_checkpoint() ? "the checkpoints are kept"
+                                 : draft.spec().has_trainer()
+                                     ? "there is no checkpoint, so it will begin anew"
+                                     : "the command has reported no checkpoint";
+  draft.EmitNormal(Reason::kWorkersStopped, absl::StrCat("the job is suspended; ", kept));
   draft.Condition(ConditionType::kSuspended, true, Reason::kWorkersStopped,
-                  "no worker runs; the checkpoints are kept");
+                  absl::StrCat("no worker runs; ", kept));
 }
 
 }  // namespace

@@ -112,6 +112,10 @@ std::string GoSentence(const Decision& decision) {
     case ScheduleReason::kYielded:
       absl::StrAppend(&sentence, ", which waits for capacity that was free");
       break;
+    case ScheduleReason::kBacklog:
+      absl::StrAppend(&sentence, ", which has waited for the shrinkAfter of queue \"",
+                      numbers.queue, "\"");
+      break;
     default:
       absl::StrAppend(&sentence, ", which then fits");
       break;
@@ -199,6 +203,8 @@ absl::string_view Name(ScheduleReason reason) {
       return "SpotLimit";
     case ScheduleReason::kNamespaceNotAdmitted:
       return "NamespaceNotAdmitted";
+    case ScheduleReason::kBacklog:
+      return "Backlog";
   }
   return "";
 }

@@ -56,7 +56,10 @@ enum class ScheduleReason {
   // kWait
   kSpotLimit,
   kNamespaceNotAdmitted,  // the queue is not for jobs of its namespace
+  // kShrink
+  kBacklog,  // for a job of the same queue that has waited for QueueSpec::shrink_after
 };
+inline constexpr ScheduleReason kLastScheduleReason = ScheduleReason::kBacklog;
 absl::string_view Name(ScheduleReason reason);
 
 // ReasonOf converts Place's reasons to these; PlaceReasonOf converts back, nothing for others.

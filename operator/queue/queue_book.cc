@@ -114,6 +114,13 @@ absl::Time QueueBook::State::ProtectedUntil(const JobEntry& entry) const {
   return least > absl::ZeroDuration() ? entry.job.started + least : absl::InfinitePast();
 }
 
+absl::Time QueueBook::State::ShrinksOthersFrom(const JobEntry& waiting) const {
+  if (waiting.queue < 0) return absl::InfiniteFuture();
+  const std::optional<absl::Duration>& after = queues[waiting.queue].spec.shrink_after;
+  // It has not waited while it ran.
+  return after ? waiting.job.created + waiting.job.ran + *after : absl::InfiniteFuture();
+}
+
 std::vector<Leaver> QueueBook::State::LeaversAfter(absl::Time now, absl::Duration grace) const {
   std::vector<Leaver> leavers;
   for (const QueueEntry& queue : queues) {
@@ -314,6 +321,12 @@ int64_t QueueBook::PositionOf(const std::string& uid) const {
   if (entry->queue < 0 || entry->job.running()) return 0;
   const auto& waiting = state_->queues[entry->queue].waiting;
   return 1 + std::distance(waiting.begin(), waiting.find(entry));
+}
+
+absl::Time QueueBook::ShrinksOthersFrom(const std::string& uid) const {
+  const auto found = state_->jobs.find(uid);
+  if (found == state_->jobs.end() || found->second->job.running()) return absl::InfiniteFuture();
+  return state_->ShrinksOthersFrom(*found->second);
 }
 
 BookMemory QueueBook::Memory(absl::Time now) const {

@@ -87,6 +87,10 @@ class QueueBook {
   // O(jobs ahead).
   int64_t PositionOf(const std::string& uid) const;
 
+  // Elastic jobs of its queue shrink for the waiting job from then on (QueueSpec::shrink_after).
+  // InfiniteFuture: they do not, or the job does not wait.
+  absl::Time ShrinksOthersFrom(const std::string& uid) const;
+
   BookMemory Memory(absl::Time now) const;
   void Remember(const BookMemory& memory);
   // Sets the past use of queues as of `now`, by queue and resource; those left out have none.

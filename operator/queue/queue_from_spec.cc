@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -20,6 +21,13 @@ PreemptWithinQueue WithinQueue(const std::string& value) {
 ReclaimFrom Reclaim(const std::string& value) {
   if (value == "Never") return ReclaimFrom::kNever;
   return value == "LowerPriority" ? ReclaimFrom::kLowerPriority : ReclaimFrom::kAny;
+}
+
+absl::StatusOr<absl::Duration> DurationOf(absl::string_view field, const std::string& value) {
+  absl::Duration duration;
+  if (absl::ParseDuration(value, &duration)) return duration;
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " \"", value, "\" is no duration such as 10m"));
 }
 
 absl::StatusOr<Quota> QuotaOf(const v1alpha1::QueueQuota& spec) {
@@ -48,6 +56,24 @@ absl::StatusOr<int64_t> AmountOf(const std::string& resource, const std::string&
   return resource == "cpu" ? parsed->MilliValue() : parsed->Value();
 }
 
+namespace {
+
+absl::Status ReadPreemption(const v1alpha1::QueuePreemption& spec, QueueSpec& queue) {
+  queue.preempt_within_queue = WithinQueue(spec.within_queue());
+  queue.reclaim = Reclaim(spec.reclaim());
+  if (!spec.min_runtime().empty()) {
+    MUSTER_ASSIGN_OR_RETURN(queue.min_runtime,
+                            DurationOf("preemption.minRuntime", spec.min_runtime()));
+  }
+  if (spec.has_shrink_after()) {
+    MUSTER_ASSIGN_OR_RETURN(queue.shrink_after,
+                            DurationOf("preemption.shrinkAfter", spec.shrink_after()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<QueueSpec> QueueFromSpec(const std::string& name,
                                         const v1alpha1::TrainingQueueSpec& spec) {
   QueueSpec queue;
@@ -55,13 +81,7 @@ absl::StatusOr<QueueSpec> QueueFromSpec(const std::string& name,
   queue.parent = spec.parent();
   queue.weight = spec.has_weight() ? spec.weight() : 1;
   queue.stopped = spec.stopped();
-  queue.preempt_within_queue = WithinQueue(spec.preemption().within_queue());
-  queue.reclaim = Reclaim(spec.preemption().reclaim());
-  const std::string& min_runtime = spec.preemption().min_runtime();
-  if (!min_runtime.empty() && !absl::ParseDuration(min_runtime, &queue.min_runtime)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("preemption.minRuntime \"", min_runtime, "\" is no duration such as 10m"));
-  }
+  MUSTER_RETURN_IF_ERROR(ReadPreemption(spec.preemption(), queue));
   for (const v1alpha1::QueueQuota& quota : spec.quotas()) {
     MUSTER_ASSIGN_OR_RETURN(Quota parsed, QuotaOf(quota));
     queue.quotas.push_back(std::move(parsed));

@@ -28,6 +28,7 @@ v1alpha1::TrainingQueueSpec Spec() {
   spec.mutable_preemption()->set_within_queue("Never");
   spec.mutable_preemption()->set_reclaim("LowerPriority");
   spec.mutable_preemption()->set_min_runtime("1h30m");
+  spec.mutable_preemption()->set_shrink_after("0s");
   return spec;
 }
 
@@ -47,6 +48,7 @@ TEST(QueueFromSpec, CountsInSmallestUnits) {
   EXPECT_EQ(queue->preempt_within_queue, PreemptWithinQueue::kNever);
   EXPECT_EQ(queue->reclaim, ReclaimFrom::kLowerPriority);
   EXPECT_EQ(queue->min_runtime, absl::Minutes(90));
+  EXPECT_EQ(queue->shrink_after, absl::ZeroDuration()) << "at once, which is not never";
 }
 
 TEST(QueueFromSpec, AQueueIsForTheNamespacesThatItNamesOrElseForThoseThatItLimits) {
@@ -60,13 +62,18 @@ TEST(QueueFromSpec, AQueueIsForTheNamespacesThatItNamesOrElseForThoseThatItLimit
   EXPECT_EQ(QueueFromSpec("q", spec)->namespaces, std::vector<std::string>{"*"});
 }
 
-TEST(QueueFromSpec, RefusesAMinimumRunTimeThatIsNone) {
+TEST(QueueFromSpec, RefusesTimesThatAreNone) {
   v1alpha1::TrainingQueueSpec spec = Spec();
   spec.mutable_preemption()->set_min_runtime("long");
   EXPECT_EQ(QueueFromSpec("q", spec).status().message(),
             "preemption.minRuntime \"long\" is no duration such as 10m");
   spec.mutable_preemption()->clear_min_runtime();
   EXPECT_EQ(QueueFromSpec("q", spec)->min_runtime, absl::ZeroDuration());
+  spec.mutable_preemption()->clear_shrink_after();
+  EXPECT_EQ(QueueFromSpec("q", spec)->shrink_after, std::nullopt);
+  spec.mutable_preemption()->set_shrink_after("soon");
+  EXPECT_EQ(QueueFromSpec("q", spec).status().message(),
+            "preemption.shrinkAfter \"soon\" is no duration such as 10m");
 }
 
 TEST(QueueFromSpec, RefusesWhatIsNoAmount) {

@@ -61,6 +61,9 @@ struct QueueSpec {
   ReclaimFrom reclaim = ReclaimFrom::kAny;
   // A job of this queue neither stops nor shrinks for another within this time of its newest start.
   absl::Duration min_runtime;
+  // Once a job of this queue has waited that long, elastic jobs of the queue whose priority is not
+  // higher shrink for it, down to their smallest size. Absent: only those of a lower priority do.
+  std::optional<absl::Duration> shrink_after;
   bool stopped = false;  // no further job starts
 };
 

@@ -79,6 +79,8 @@ struct QueueBook::State {
   double RankOf(const JobEntry& entry, absl::Time now) const;
   // A running job neither stops nor shrinks for another before this: QueueSpec::min_runtime.
   absl::Time ProtectedUntil(const JobEntry& entry) const;
+  // Elastic jobs of its queue shrink for a waiting job from then on: QueueSpec::shrink_after.
+  absl::Time ShrinksOthersFrom(const JobEntry& waiting) const;
   // Workers that were told to go, or whose job ends by itself, and that are gone after `grace`.
   std::vector<Leaver> LeaversAfter(absl::Time now, absl::Duration grace) const;
   // Brings the queue's past use up to now.

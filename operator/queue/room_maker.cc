@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "operator/queue/defragmentation.h"
 #include "operator/queue/room_plan.h"
 #include "operator/queue/victim_trial.h"
@@ -41,12 +42,19 @@ void RoomMaker::AskNamespace(JobEntry& entry, const std::optional<Claim>& claime
 }
 
 void RoomMaker::ExplainProtection(const JobEntry& entry, Decision& decision) const {
-  const auto until = FirstUnprotected(now_, state_, entry);
-  if (!until) return;
-  absl::StrAppend(&decision.detail, decision.detail.empty() ? "" : "; ",
-                  "jobs that it could replace have not run for their queue's minRuntime; the first "
-                  "will have in ",
-                  absl::FormatDuration(absl::Ceil(*until - now_, absl::Seconds(1))));
+  auto explain = [&](absl::string_view sentence, absl::Time until) {
+    absl::StrAppend(&decision.detail, decision.detail.empty() ? "" : "; ", sentence,
+                    absl::FormatDuration(absl::Ceil(until - now_, absl::Seconds(1))));
+  };
+  if (const auto until = FirstUnprotected(now_, state_, entry)) {
+    explain(
+        "jobs that it could replace have not run for their queue's minRuntime; the first will have "
+        "in ",
+        *until);
+  }
+  if (const auto from = ShrinkForItAt(now_, state_, entry)) {
+    explain("elastic jobs of its queue may shrink for it in ", *from);
+  }
 }
 
 bool RoomMaker::ClaimAgain(JobEntry& entry, int least, const std::optional<Claim>& claimed,
@@ -62,6 +70,7 @@ bool RoomMaker::MakeRoom(JobEntry& entry, int least, const std::optional<Claim>&
   if (ClaimAgain(entry, least, claimed, decision)) return true;
   VictimOptions victims = VictimOptionsOf(options_);
   victims.claims = &claims_;
+  victims.shrunk = &shrunk_;
   searched_ += static_cast<int64_t>(state_.jobs.size()) - state_.waiting +
                static_cast<int64_t>(tree_.level(tree_.node_level()).size());
   const std::optional<RoomPlan> room = PlanRoom(now_, tree_, state_, entry, least, victims);
@@ -89,18 +98,18 @@ bool RoomMaker::MakeRoom(JobEntry& entry, int least, const std::optional<Claim>&
 void RoomMaker::Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan) {
   Decision decision;
   decision.action = victim.keep == 0 ? ScheduleAction::kStop : ScheduleAction::kShrink;
-  decision.reason = victim.yields    ? ScheduleReason::kYielded
-                    : victim.reclaim ? ScheduleReason::kReclaimed
-                                     : ScheduleReason::kPriority;
+  decision.reason = victim.reason;
   decision.job = victim.entry->job.uid;
   decision.workers = victim.keep;
   decision.for_job = newcomer.job.uid;
   decision.numbers.queue = state_.tree->queue_name(victim.entry->queue);
   decision.numbers.cost = plan.cost;
   decision.numbers.cost_bound = plan.cost_bound;
-  victim.entry->job.leaving = victim.entry->job.workers() - victim.keep;
-  victim.entry->job.leaves_for = newcomer.job.uid;
-  claims_.Told(*victim.entry, victim.keep, victim.entry->job.workers());
+  QueuedJob& job = victim.entry->job;
+  claims_.Told(*victim.entry, victim.keep, job.workers() - job.leaving);
+  if (job.leaving == 0) job.leaves_for = newcomer.job.uid;
+  job.leaving = job.workers() - victim.keep;
+  if (victim.keep > 0) shrunk_.insert(victim.entry);
   decisions_.push_back(std::move(decision));
 }
 

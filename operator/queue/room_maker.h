@@ -38,7 +38,8 @@ class RoomMaker {
 
   // Returns true if the next job of the queue may ask for room as well.
   bool GoesOn(const JobEntry& entry, const Decision& decision) const;
-  // Adds to the detail when the first job that min_runtime protects from `entry` may be stopped.
+  // Adds to the detail when the first job that min_runtime protects from `entry` may be stopped,
+  // and when elastic jobs of its queue may be shrunk for it.
   void ExplainProtection(const JobEntry& entry, Decision& decision) const;
 
  private:
@@ -55,6 +56,7 @@ class RoomMaker {
   std::vector<Decision>& decisions_;
   int64_t searched_ = 0;  // jobs and nodes that searches for victims have looked at
   std::set<std::pair<int, std::string>> full_;  // namespaces of queues that are at their limit
+  std::set<const JobEntry*> shrunk_;            // running jobs that were told to shrink
 };
 
 }  // namespace muster::control

@@ -38,6 +38,11 @@ bool VictimRules::Pass(VictimTrial& trial) {
   GangQuestion question = question_;
   for (const VictimCandidate& candidate : trial.candidates()) {
     if (candidate.keep == candidate.workers) continue;
+    // It may have been told to shrink before.
+    const auto told =
+        std::find_if(question.leavers.begin(), question.leavers.end(),
+                     [&candidate](const auto& one) { return one.job == candidate.entry->job.uid; });
+    if (told != question.leavers.end()) question.leavers.erase(told);
     question.leavers.push_back({candidate.entry->job.uid, candidate.keep});
   }
   const std::optional<GangAnswer> answer = gate_->PlacesFor(question);
@@ -128,7 +133,7 @@ void ByRules::GiveBack(Order::iterator first, Order::iterator last) {
 void ByRules::GiveBackShrunk() {
   Order order = All();
   std::stable_sort(order.begin(), order.end(),
-                   [](const auto* a, const auto* b) { return a->shrink_cost > b->shrink_cost; });
+                   [](const auto* a, const auto* b) { return a->IsGivenBackBefore(*b); });
   for (VictimCandidate* candidate : order) {
     if (candidate->keep > 0) GiveBackShrunk(*candidate, candidate->extras_from);
   }

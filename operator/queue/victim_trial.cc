@@ -41,7 +41,17 @@ bool MayPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& n
          victim.job.priority < newcomer.job.priority && state.RankOf(victim, now) < newcomer.rank;
 }
 
-// The same for a job that is stopped, when it waits again.
+bool IsElasticPeer(const JobEntry& newcomer, const JobEntry& victim) {
+  return newcomer.job.preempts && victim.job.priority <= newcomer.job.priority &&
+         victim.job.workers() > victim.job.request.min;
+}
+
+bool MayShrink(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer,
+               const JobEntry& victim) {
+  return state.ShrinksOthersFrom(newcomer) <= now && IsElasticPeer(newcomer, victim);
+}
+
+// The same as MayPreempt for a job that is stopped, when it waits again.
 bool WouldPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& stopped,
                   const JobEntry& other) {
   return stopped.job.preempts && other.job.priority < stopped.job.priority &&
@@ -94,7 +104,9 @@ VictimCandidate VictimTrial::CandidateOf(absl::Time now, const TopologyTree& tre
   candidate.reclaim = entry.queue != queue_;
   candidate.stop_cost = CostOfStopping(entry.job, now, options);
   candidate.shrink_cost = CostOfShrinking(entry.job, options);
-  candidate.workers = candidate.keep = entry.job.workers();
+  candidate.workers = candidate.keep = StayingAfter(entry.job, now, options.stop_grace);
+  candidate.stoppable = candidate.workers == entry.job.workers();
+  if (candidate.reclaim) candidate.below = ScheduleReason::kReclaimed;
   const std::vector<Slice>& slices = entry.job.request.slices;
   if (!slices.empty()) candidate.unit = std::max(1, slices.front().size);
   candidate.min = std::clamp(entry.job.request.min, 1, candidate.workers);
@@ -104,20 +116,30 @@ VictimCandidate VictimTrial::CandidateOf(absl::Time now, const TopologyTree& tre
   return candidate;
 }
 
+bool VictimTrial::CanGive(absl::Time now, const JobEntry& entry, const VictimOptions& options) {
+  const int staying = StayingAfter(entry.job, now, options.stop_grace);
+  if (staying == entry.job.workers()) return true;
+  return staying > 0 && options.shrunk != nullptr && options.shrunk->contains(&entry);
+}
+
 void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                           const JobEntry& newcomer, const VictimOptions& options) {
   const QueueSpec& spec = state.queues[newcomer.queue].spec;
   auto is_open = [&](const JobEntry& entry) {
-    return StayingAfter(entry.job, now, options.stop_grace) == entry.job.workers() &&
-           state.ProtectedUntil(entry) <= now;
+    return CanGive(now, entry, options) && state.ProtectedUntil(entry) <= now;
   };
   // The newcomer may be within its nominal quota once the victims in its own queue have gone.
   QuotaUse without_own = use();
   if (SizeOf(newcomer, options) <= newcomer.job.request.min) {
     for (JobEntry* entry : state.queues[queue_].running) {
-      if (!is_open(*entry) || !MayPreempt(now, state, newcomer, *entry)) continue;
+      const bool preempts = MayPreempt(now, state, newcomer, *entry);
+      if (!is_open(*entry) || !(preempts || MayShrink(now, state, newcomer, *entry))) continue;
       candidates_.push_back(CandidateOf(now, tree, *entry, options));
-      without_own.Remove(queue_, entry->Need(entry->job.workers()));
+      VictimCandidate& candidate = candidates_.back();
+      if (!preempts) candidate.below = ScheduleReason::kBacklog;
+      candidate.stoppable = candidate.stoppable && preempts;
+      const int left = candidate.stoppable ? 0 : candidate.min;
+      without_own.Remove(queue_, entry->Need(candidate.workers - left));
     }
   }
   for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
@@ -143,7 +165,7 @@ void VictimTrial::CollectYielding(absl::Time now, const TopologyTree& tree,
     for (JobEntry* entry : queue.running) {
       const QueuedJob& job = entry->job;
       if (job.extra_workers() == 0 || known.contains(entry)) continue;
-      if (StayingAfter(job, now, options.stop_grace) != job.workers()) continue;
+      if (!CanGive(now, *entry, options)) continue;
       VictimCandidate candidate = CandidateOf(now, tree, *entry, options);
       candidate.min = candidate.extras_from;
       candidate.stoppable = false;
@@ -208,6 +230,10 @@ void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
   if (candidate.reclaim) taken_[candidate.entry->queue] += goes ? asked : -asked;
 }
 
+ScheduleReason VictimCandidate::Reason() const {
+  return keep >= extras_from ? ScheduleReason::kYielded : below;
+}
+
 std::vector<int> VictimCandidate::LargerKeeps(int most) const {
   std::vector<int> keeps;
   for (int size = keep + unit; size <= std::min(most, extras_from); size += unit) {
@@ -250,6 +276,17 @@ bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
   return !candidate.reclaim || use().MayReclaim(queue_, need_, lacking_, candidate.entry->queue);
 }
 
+std::optional<absl::Time> ShrinkForItAt(absl::Time now, const QueueBook::State& state,
+                                        const JobEntry& newcomer) {
+  const absl::Time from = state.ShrinksOthersFrom(newcomer);
+  if (from <= now || from == absl::InfiniteFuture()) return std::nullopt;
+  const auto& running = state.queues[newcomer.queue].running;
+  const bool some = std::any_of(running.begin(), running.end(), [&](const JobEntry* entry) {
+    return entry->job.leaving == 0 && IsElasticPeer(newcomer, *entry);
+  });
+  return some ? std::optional(from) : std::nullopt;
+}
+
 std::optional<absl::Time> FirstUnprotected(absl::Time now, const QueueBook::State& state,
                                            const JobEntry& newcomer) {
   const QuotaNeed need = LimitedNeed(*state.tree, newcomer, newcomer.job.request.min);
@@ -262,8 +299,9 @@ std::optional<absl::Time> FirstUnprotected(absl::Time now, const QueueBook::Stat
     if (queue.spec.min_runtime <= absl::ZeroDuration() || !(own || reclaims)) continue;
     for (const JobEntry* entry : queue.running) {
       const absl::Time until = state.ProtectedUntil(*entry);
-      const bool may = own ? MayPreempt(now, state, newcomer, *entry)
-                           : PolicyLetsReclaim(state.queues[newcomer.queue].spec, newcomer, *entry);
+      const bool may =
+          own ? MayPreempt(now, state, newcomer, *entry) || MayShrink(now, state, newcomer, *entry)
+              : PolicyLetsReclaim(state.queues[newcomer.queue].spec, newcomer, *entry);
       if (may && until > now && entry->job.leaving == 0) first = std::min(first, until);
     }
   }
@@ -275,10 +313,13 @@ bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const J
   QueueRoom room(state, newcomer);
   for (const JobEntry* entry : state.queues[newcomer.queue].running) {
     if (entry->job.ns != newcomer.job.ns) continue;
-    const bool may =
-        state.ProtectedUntil(*entry) <= now && MayPreempt(now, state, newcomer, *entry);
-    room.Leave(*entry, may ? entry->job.workers()
-                           : std::max(entry->job.leaving, entry->job.extra_workers()));
+    const bool open = state.ProtectedUntil(*entry) <= now;
+    int leave = std::max(entry->job.leaving, entry->job.extra_workers());
+    if (open && MayShrink(now, state, newcomer, *entry)) {
+      leave = std::max(leave, entry->job.workers() - entry->job.request.min);
+    }
+    if (open && MayPreempt(now, state, newcomer, *entry)) leave = entry->job.workers();
+    room.Leave(*entry, leave);
   }
   return !room.ShortOf(newcomer.job.request.min).of_namespace;
 }

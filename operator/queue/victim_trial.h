@@ -23,15 +23,25 @@ struct VictimCandidate {
   // Includes what the jobs lose that it stops in turn, once it waits again.
   double stop_cost = 0;
   double shrink_cost = 0;
-  int workers = 0;
-  int min = 0;  // it cannot be shrunk below this; workers, if it is not elastic
+  int workers = 0;  // without those that were told to go
+  int min = 0;      // it cannot be shrunk below this; workers, if it is not elastic
   // Workers from this index on are beyond the size that it asks for: it yields them to any job.
   int extras_from = 0;
-  bool stoppable = true;   // false: it gives up nothing else
+  bool stoppable = true;  // false: it keeps `min`
+  // Why it gives up workers below extras_from.
+  ScheduleReason below = ScheduleReason::kPriority;
   int unit = 1;            // it shrinks by multiples of so many workers
   std::vector<int> nodes;  // by worker; -1: unknown
   int keep = 0;            // workers left in the trial
 
+  ScheduleReason Reason() const;
+  // The order in which shrunk jobs get workers back that the newcomer does not need: first those
+  // that are not its victims by priority or quota, then the dearest.
+  bool IsGivenBackBefore(const VictimCandidate& other) const {
+    const bool peer = below == ScheduleReason::kBacklog;
+    const bool other_peer = other.below == ScheduleReason::kBacklog;
+    return peer != other_peer ? peer : shrink_cost > other.shrink_cost;
+  }
   // Returns the sizes above `keep`, up to `most`, that the job may have, ascending.
   std::vector<int> LargerKeeps(int most) const;
 };
@@ -69,6 +79,9 @@ class VictimTrial {
   bool FitsIn(int domain) const { return gang_.FitsIn(domain) && QuotaFits(); }
 
  private:
+  // Returns true if the job can give workers up: none of them is leaving, or they were told to in
+  // this cycle and others stay.
+  static bool CanGive(absl::Time now, const JobEntry& entry, const VictimOptions& options);
   void LetLeaversGo(absl::Time now, const QueueBook::State& state, const TopologyTree& tree,
                     absl::Duration grace);
   void LetClaimantsCome(const JobEntry& newcomer, const Claims& claims);
@@ -92,6 +105,12 @@ class VictimTrial {
   bool own_first_ = false;
   std::map<int, int> taken_;  // workers taken, but not yielded, by borrowing queue
 };
+
+// Returns when elastic jobs of its queue may be shrunk for the newcomer because it has waited for
+// the queue's shrink_after; nothing if they may by now, or if there are none. O(running jobs of the
+// queue).
+std::optional<absl::Time> ShrinkForItAt(absl::Time now, const QueueBook::State& state,
+                                        const JobEntry& newcomer);
 
 // Returns when the first job whose place the newcomer might take has run its queue's min_runtime;
 // nothing if min_runtime protects none of them. O(running jobs).

@@ -79,7 +79,7 @@ class VictimSearch {
   int tries_ = 0;
 };
 
-// Gives back to each job as many workers as leave the newcomer its place, the dearest job first.
+// Gives back to each job as many workers as leave the newcomer its place.
 // Workers beyond the size that a job asks for are given back last, because they are to go first.
 void VictimSearch::GiveBackShrunk() {
   std::vector<int> order;
@@ -87,7 +87,7 @@ void VictimSearch::GiveBackShrunk() {
     if (At(i).keep > 0 && At(i).keep < At(i).workers) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),
-                   [this](int a, int b) { return At(a).shrink_cost > At(b).shrink_cost; });
+                   [this](int a, int b) { return At(a).IsGivenBackBefore(At(b)); });
   for (int i : order) GiveBack(At(i), At(i).extras_from);
   for (int i : order) {
     if (At(i).keep >= At(i).extras_from) GiveBack(At(i), At(i).workers);
@@ -325,7 +325,10 @@ bool VictimSearch::ChooseStops(VictimPlan& plan) {
     }
   }
   if (cheapest >= 0) Exchange(cheapest, best);
-  plan.exact = Count() <= options_.exhaustive_up_to;
+  const auto& all = trial_.candidates();
+  plan.exact = std::count_if(all.begin(), all.end(), [](const VictimCandidate& candidate) {
+                 return candidate.stoppable;
+               }) <= options_.exhaustive_up_to;
   if (plan.exact) TryAllSets(best);
   if (best.cost == kEndless) return false;
   for (int index : best.stopped) trial_.SetKeep(At(index), 0);
@@ -339,8 +342,7 @@ VictimPlan VictimSearch::PlanOf(double bound, bool exact) {
   for (const VictimCandidate& candidate : trial_.candidates()) {
     if (candidate.keep == candidate.workers) continue;
     const double cost = candidate.keep == 0 ? candidate.stop_cost : candidate.shrink_cost;
-    const bool yields = candidate.keep >= candidate.extras_from;
-    plan.victims.push_back({candidate.entry, candidate.keep, candidate.reclaim, cost, yields});
+    plan.victims.push_back({candidate.entry, candidate.keep, cost, candidate.Reason()});
     plan.cost += cost;
   }
   return plan;

@@ -29,6 +29,8 @@ using fixtures::Queue;
 using fixtures::Racks;
 using fixtures::World;
 
+bool IsReclaimed(const Victim& victim) { return victim.reason == ScheduleReason::kReclaimed; }
+
 // A cluster full of a borrowing queue's jobs and of low-priority jobs in the newcomer's own queue.
 class RandomCase {
  public:
@@ -87,12 +89,12 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
     const auto freed = [](const Victim& v) {
       return BillableUnits(v.entry->job, v.entry->job.workers() - v.keep);
     };
-    return a.reclaim != b.reclaim ? b.reclaim : freed(a) < freed(b);
+    return IsReclaimed(a) != IsReclaimed(b) ? IsReclaimed(b) : freed(a) < freed(b);
   });
   for (const Victim& victim : order) {
     const QueuedJob& job = victim.entry->job;
     const int theirs = victim.entry->queue;
-    if (victim.reclaim && !use.MayReclaim(newcomer.queue, need, lacking, theirs)) return false;
+    if (IsReclaimed(victim) && !use.MayReclaim(newcomer.queue, need, lacking, theirs)) return false;
     for (int i = victim.keep; i < job.workers(); ++i) {
       tree.Charge(*tree.FindNode(job.nodes[i]), -job.request.per_worker);
     }
@@ -115,7 +117,10 @@ double LeastCost(World& world, JobEntry& newcomer, const VictimOptions& options)
       const bool own = entry->queue == newcomer.queue;
       if (own && entry->job.priority >= newcomer.job.priority) continue;
       const auto cost = costs.find(entry);
-      if (cost != costs.end()) all.push_back({entry, 0, !own, cost->second});
+      if (cost != costs.end()) {
+        all.push_back(
+            {entry, 0, cost->second, own ? ScheduleReason::kPriority : ScheduleReason::kReclaimed});
+      }
     }
   }
   double least = std::numeric_limits<double>::infinity();
@@ -262,7 +267,7 @@ TEST(Victims, SufficeByInterPodConstraintsAndEachIsNeeded) {
       const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
       for (const Victim& victim : victims) {
         const int theirs = victim.entry->queue;
-        if (victim.reclaim && !use.StaysWithin(newcomer.queue, need, theirs)) return false;
+        if (IsReclaimed(victim) && !use.StaysWithin(newcomer.queue, need, theirs)) return false;
       }
       return use.Fits(newcomer.queue, need) && !gate.PlacesFor(question)->nodes.empty();
     };
@@ -313,7 +318,9 @@ TEST(Victims, NobodyIsStoppedWhileShrinkingIsEnough) {
         const bool may = own ? entry->job.priority < random.newcomer().job.priority
                              : state.use->MayReclaim(mine, need, lacking, entry->queue);
         const int keep = std::min(entry->job.request.min, entry->job.workers());
-        if (may && keep < entry->job.workers()) all.push_back({entry, keep, false, 0});
+        if (may && keep < entry->job.workers()) {
+          all.push_back({entry, keep, 0, ScheduleReason::kPriority});
+        }
       }
     }
     // Shrinking everybody may take more than is allowed, because the other queue then no longer

@@ -93,7 +93,7 @@ TEST_F(RerunTest, AFinishedCommandWhoseScriptChangedIsRefusedAndFreshRunsIt) {
       HasSubstr(absl::StrCat(
           "there is a job small already, and this would be another run of that name: ", folder_,
           "/work.sh, which the command names, has changed since; to begin anew: "
-          "muster run --fresh; to keep both, give this one another "
+          "add --fresh; to keep both, give this one another "
           "metadata.name")));
   EXPECT_EQ(Read("result"), "first\n");
   EXPECT_EQ(RunToItsEnd({"--fresh"}), kExitOk) << run_->Output();

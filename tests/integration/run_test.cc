@@ -25,6 +25,7 @@ namespace muster::tests {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -88,7 +89,7 @@ TEST(RunTest, AFinishedJobIsNotTrainedAgainAndMoreStepsGoOnFromItsCheckpoint) {
   EXPECT_EQ(run->last_step(), 20);
   EXPECT_THAT(run->Output(),
               HasSubstr("job small had already ended: Succeeded. Nothing was run now.\n"
-                        "to run it anew: muster run --fresh"));
+                        "to run it anew, add --fresh"));
   run->SetManifest(Manifest(30));
   ASSERT_TRUE(run->Start().ok());
   ASSERT_EQ(run->WaitForEnd(kPatience)->code, kExitOk) << run->Output();
@@ -105,7 +106,7 @@ TEST(RunTest, InterruptSavesACheckpointAndTheSameCommandGoesOn) {
   const auto end = run->WaitForEnd(kPatience);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run->Output();
-  EXPECT_THAT(run->Output(), HasSubstr("go on with: muster resume small"));
+  EXPECT_THAT(run->Output(), ContainsRegex("go on with: muster resume small --state-dir /[^ ]*\n"));
   EXPECT_TRUE(run->Agents().empty());
   const int64_t stopped_at = run->last_step();
   EXPECT_LT(stopped_at, 400);

@@ -52,7 +52,7 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
   expect({"get"}, AllOf(HasSubstr("small"), HasSubstr("Training"), HasSubstr("2/2")));
   expect({"describe", "small"}, AllOf(HasSubstr("RoundActive"), HasSubstr("/5000")));
   const unsigned cpus = std::thread::hardware_concurrency();
-  expect({"tree"}, HasSubstr(absl::StrCat(" of ", cpus, " CPUs free")));
+  expect({"tree"}, HasSubstr(absl::StrCat(" of ", cpus, " CPUs free  2 pods ask for no CPU\n")));
   expect({"logs", "small"}, HasSubstr("rank-0.log"));
   expect({"checkpoints", "small"}, HasSubstr("step-000000010"));
   const auto job = run.Job();

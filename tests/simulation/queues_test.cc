@@ -21,10 +21,12 @@ class QueuesTest : public testing::Test {
  protected:
   explicit QueuesTest(uint64_t seed = 1) : world_({.seed = seed, .election = false}) {}
 
-  void AddQueue(const std::string& name, int cpus, const std::string& cohort = "") {
+  void AddQueue(const std::string& name, int cpus, const std::string& cohort = "",
+                const Json& preemption = Json()) {
     Json queue = kube::NewObject(kube::kTrainingQueues, {"", name});
     queue["spec"] = {{"quotas", {{{"resource", "cpu"}, {"nominal", absl::StrCat(cpus)}}}}};
     if (!cohort.empty()) queue["spec"]["parent"] = cohort;
+    if (!preemption.is_null()) queue["spec"]["preemption"] = preemption;
     const auto made = world_.memory->Create(kube::kTrainingQueues, queue);
     ASSERT_TRUE(made.ok()) << made.status();
   }
@@ -97,6 +99,30 @@ TEST_F(QueuesTest, AMissingQueueIsReportedAndItsCreationStartsTheJob) {
   EXPECT_EQ(Condition("gpt", ConditionType::kScheduled), "False/Queued");
   AddQueue("typo", 1);
   EXPECT_TRUE(Until([&] { return world_.Succeeded("gpt"); }));
+}
+
+TEST_F(QueuesTest, JobsThatWaitedLongEnoughGetTheWorkersThatElasticOnesCanSpare) {
+  world_.AddNode("node", 4);
+  AddQueue("research", 4, "", {{"shrinkAfter", "1m"}});
+  AddJob("elastic", "research", 4, 1, {}, 8000);
+  ASSERT_TRUE(Until([&] { return TrainsWith("elastic", 4); }));
+  AddJob("second", "research", 1, 1, {}, 2000);
+  world_.RunFor(absl::Seconds(50));
+  EXPECT_TRUE(TrainsWith("elastic", 4));
+  ASSERT_TRUE(Until([&] { return Trains("second"); }, absl::Seconds(40)));
+  EXPECT_TRUE(Until([&] { return TrainsWith("elastic", 3); }));
+  EXPECT_EQ(world_.Job("elastic").status.preemption().reason(), "Backlog");
+  AddJob("third", "research", 1, 1, {}, 2000);
+  AddJob("fourth", "research", 1, 1, {}, 2000);
+  ASSERT_TRUE(Until([&] { return Trains("third") && Trains("fourth"); }, absl::Seconds(90)));
+  EXPECT_TRUE(Until([&] { return TrainsWith("elastic", 1); }));
+  EXPECT_EQ(world_.Job("elastic").status.round(), 3) << "two jobs cost it one change of its size";
+  ASSERT_TRUE(Until([&] { return world_.Succeeded("third") && world_.Succeeded("fourth"); }));
+  EXPECT_TRUE(Until([&] { return TrainsWith("elastic", 4); }));
+  EXPECT_TRUE(Until([&] { return world_.Succeeded("elastic"); }, absl::Minutes(15)));
+  EXPECT_EQ(world_.Job("elastic").status.preemption().count(), 0);
+  ExpectUnharmed("elastic");
+  ExpectUnharmed("fourth");
 }
 
 TEST_F(QueuesTest, ABorrowerShrinksAndGrowsAgainBeforeAnybodyStops) {

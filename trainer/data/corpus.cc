@@ -79,7 +79,7 @@ absl::Status CheckNotJson(const Corpus& corpus) {
   return absl::InvalidArgumentError(absl::StrCat(
       first->name,
       ": is JSON, one object a line, which would be trained on with its braces and keys; write the "
-      "text alone into a file, as jq -r .text does, or set data.format to Bytes to train on it as "
+      "text alone into files, one for each document, or set data.format to Bytes to train on it as "
       "it is"));
 }
 

@@ -74,7 +74,7 @@ TEST_F(CorpusTest, JsonWithTheTextInsideIsRefused) {
     lines += "{\"text\": \"Document. The quick brown fox.\", \"id\": 7}\n";
   const std::string want =
       ": is JSON, one object a line, which would be trained on with its braces and keys; write the "
-      "text alone into a file, as jq -r .text does, or set data.format to Bytes to train on it as "
+      "text alone into files, one for each document, or set data.format to Bytes to train on it as "
       "it is";
   Write("/docs.jsonl", lines);
   Write("/docs.txt", "\n" + lines);

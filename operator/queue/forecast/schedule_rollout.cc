@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/schedule.h"
+#include "operator/queue/victim_trial.h"
 
 namespace muster::control {
 
@@ -84,6 +85,11 @@ bool ScheduleRollout::Advance() {
     next = std::min(next, NextOf(entry->job));
     const absl::Time unprotected = book_.state().ProtectedUntil(*entry);
     if (unprotected > now_) next = std::min(next, unprotected);
+  }
+  for (const QueueEntry& queue : book_.state().queues) {
+    if (queue.waiting.empty()) continue;
+    const auto shrinks = ShrinkForItAt(now_, book_.state(), **queue.waiting.begin());
+    if (shrinks) next = std::min(next, *shrinks);
   }
   if (next == absl::InfiniteFuture()) return false;
   std::set<std::string> ending;

@@ -38,8 +38,8 @@ class ScheduleRollout {
   absl::Time now() const { return now_; }
   // Runs one cycle.
   std::vector<Decision> Decide();
-  // Moves to the next time at which a job ends, workers go, or a job loses its protection by
-  // min_runtime; false if there is none.
+  // Moves to the next time at which a job ends, workers go, a job loses its protection by
+  // min_runtime, or a queue's first job has waited for shrink_after; false if there is none.
   bool Advance();
   // Ends all running jobs at once.
   void EndAll();

@@ -19,6 +19,10 @@ std::string MayBeAsked(const Decision& order, const QueuedJob& victim, const Que
       return absl::StrCat("priority ", victim.priority, " is below ", newcomer.priority);
     case ScheduleReason::kYielded:
       return absl::StrCat("it has ", victim.extra_workers(), " workers more than it asks for");
+    case ScheduleReason::kBacklog:
+      return absl::StrCat("it has more than ", victim.request.min, " workers, and ", newcomer.name,
+                          " has waited for the shrinkAfter of queue \"",
+                          QueueBook::State::QueueOf(victim), "\"");
     default:
       return "it has a place elsewhere";
   }

@@ -75,7 +75,7 @@ void Put(const Decision& decision, pb::RecordedDecision* into) {
 
 absl::StatusOr<Decision> Get(const pb::RecordedDecision& from) {
   if (from.action() > static_cast<uint32_t>(ScheduleAction::kGrow) ||
-      from.reason() > static_cast<uint32_t>(ScheduleReason::kFitsNowhere)) {
+      from.reason() > static_cast<uint32_t>(kLastScheduleReason)) {
     return absl::DataLossError("a decision has an unknown action or reason");
   }
   Decision decision;

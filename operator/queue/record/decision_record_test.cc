@@ -97,6 +97,7 @@ class Life {
   static QueueSpec Protected() {
     QueueSpec queue = Queue("b", "all", 48);
     queue.min_runtime = absl::Minutes(3);
+    queue.shrink_after = absl::Minutes(4);
     return queue;
   }
 
@@ -138,6 +139,9 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
       ASSERT_TRUE(record.ok()) << record.status();
       ASSERT_EQ(record->id, cycle + 1u);
       ASSERT_EQ(record->outcome, EncodeOutcome(decisions));
+      const auto outcome = DecodeOutcome(record->outcome);
+      ASSERT_TRUE(outcome.ok()) << outcome.status();
+      ASSERT_EQ(EncodeOutcome(*outcome), record->outcome);
       const std::vector<Decision> again = Replay(record->input);
       ASSERT_EQ(EncodeOutcome(again), record->outcome) << "seed " << seed << ", cycle " << cycle;
       // Encoding again loses nothing.
@@ -147,6 +151,7 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
         nowhere += job.fits_nowhere ? 1 : 0;
       }
       ASSERT_EQ(record->input.snapshot.queues[1].min_runtime, absl::Minutes(3));
+      ASSERT_EQ(record->input.snapshot.queues[1].shrink_after, absl::Minutes(4));
       for (const auto& [uid, answers] : input.places_for) {
         asked += static_cast<int>(answers.size());
       }
@@ -163,6 +168,23 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
   EXPECT_GT(nowhere, 20);
   EXPECT_GT(yields, 5);
   for (int action = 0; action < 5; ++action) EXPECT_GT(kinds[action], 5) << action;
+}
+
+// Regression: records of decisions with the newest reasons were called damaged.
+TEST(DecisionRecordTest, EveryReasonIsReadAgain) {
+  for (int reason = 0; reason <= static_cast<int>(kLastScheduleReason); ++reason) {
+    Decision decision;
+    decision.reason = static_cast<ScheduleReason>(reason);
+    EXPECT_NE(Name(decision.reason), "");
+    const auto read = DecodeOutcome(EncodeOutcome({decision}));
+    ASSERT_TRUE(read.ok()) << Name(decision.reason) << ": " << read.status();
+    EXPECT_EQ(read->front().reason, decision.reason);
+  }
+  const int after = static_cast<int>(kLastScheduleReason) + 1;
+  EXPECT_EQ(Name(static_cast<ScheduleReason>(after)), "") << "it is not the last one";
+  Decision unknown;
+  unknown.reason = static_cast<ScheduleReason>(after);
+  EXPECT_TRUE(absl::IsDataLoss(DecodeOutcome(EncodeOutcome({unknown})).status()));
 }
 
 TEST(DecisionRecordTest, AnotherInputGivesAnotherAnswer) {

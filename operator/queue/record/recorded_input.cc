@@ -89,6 +89,7 @@ void Put(const QueueSpec& queue, pb::RecordedQueue* into) {
   if (queue.min_runtime != absl::ZeroDuration()) {
     *into->mutable_min_runtime() = ToExact(queue.min_runtime);
   }
+  if (queue.shrink_after) *into->mutable_shrink_after() = ToExact(*queue.shrink_after);
 }
 
 absl::StatusOr<QueueSpec> Get(const pb::RecordedQueue& from) {
@@ -117,6 +118,7 @@ absl::StatusOr<QueueSpec> Get(const pb::RecordedQueue& from) {
   queue.reclaim = static_cast<ReclaimFrom>(from.reclaim());
   queue.stopped = from.stopped();
   if (from.has_min_runtime()) queue.min_runtime = FromExact(from.min_runtime());
+  if (from.has_shrink_after()) queue.shrink_after = FromExact(from.shrink_after());
   return queue;
 }
 

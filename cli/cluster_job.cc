@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "cli/apply.h"
 #include "operator/api/training_job.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/rest/rest_api.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/api/defaults.h"
-#include "operator/core/failure_text.h"
+#include "operator/core/failure/failure_text.h"
 
 namespace muster::cli {
 namespace {

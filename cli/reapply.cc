@@ -38,7 +38,7 @@ std::string Changed(const char* field, const std::string& was, const std::string
   return absl::StrCat(field, " was ", was, " and is ", is, " now");
 }
 
-// Describes a changed location that the run depends on: see operator/core/sources.h.
+// Describes a changed location that the run depends on: see operator/core/ending/sources.h.
 std::string Moved(const char* field, const std::string& was, const std::string& is) {
   return absl::StrCat(Changed(field, was, is), ": put it back to go on with that run");
 }

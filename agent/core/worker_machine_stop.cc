@@ -103,8 +103,8 @@ void WorkerMachine::EndAtOnce(const std::string& reason) {
 }
 
 // Should the stop be the last that the operator hears of this worker, the command must have ended
-// when the operator relies on it (operator/core/fence.cc: 30 s after the orphan deadline, by its
-// own count of the silence).
+// when the operator relies on it (operator/core/failure/fence.cc: 30 s after the orphan deadline,
+// by its own count of the silence).
 absl::Duration WorkerMachine::BeforeFence(absl::Duration grace) const {
   constexpr absl::Duration kPastOrphanDeadline = absl::Seconds(15);
   if (!settings_) return grace;

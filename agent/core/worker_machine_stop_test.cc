@@ -400,7 +400,8 @@ TEST(WorkerMachineStopTest, ACommandWhoseReplacementRunsIsKilledAtOnce) {
   EXPECT_EQ(world.exit_code(), kExitOrphaned);
 }
 
-// The job continues without this worker if onRankFailure is Shrink: see operator/core/elastic.h.
+// The job continues without this worker if onRankFailure is Shrink: see
+// operator/core/round/elastic.h.
 TEST(WorkerMachineStopTest, ACommandsWorkerThatIsLeftOutEndsTheRanksItStillRuns) {
   World world;
   world.Welcome(1, "Shrink", /*trainer=*/false);

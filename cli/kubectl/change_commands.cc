@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::cli::kubectl {

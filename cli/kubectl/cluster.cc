@@ -7,7 +7,7 @@
 #include "base/exit_codes.h"
 #include "base/status_macros.h"
 #include "cli/kubectl/short_flags.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/resource_type.h"
 

@@ -5,7 +5,7 @@
 #include "base/exit_codes.h"
 #include "cli/job_words.h"
 #include "cli/show/text_table.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::cli::kubectl {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/exit_codes.h"
 #include "gtest/gtest.h"
 #include "operator/api/training_job.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::cli::kubectl {
 namespace {

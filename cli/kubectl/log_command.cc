@@ -22,8 +22,8 @@
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
 #include "cli/kubectl/log_lines.h"
-#include "operator/core/conditions.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::cli::kubectl {

@@ -12,10 +12,10 @@
 #include "cli/show/job_table.h"
 #include "cli/show/progress_line.h"
 #include "cli/show/text_table.h"
-#include "operator/core/failure_text.h"
-#include "operator/core/ledger_book.h"
-#include "operator/core/size_reason.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/failure/failure_text.h"
+#include "operator/core/growth/size_reason.h"
+#include "operator/core/state/ledger_book.h"
+#include "operator/core/state/spec_values.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::cli {

@@ -7,7 +7,7 @@
 #include "base/logging.h"
 #include "operator/api/training_job.h"
 #include "operator/api/training_queue.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"

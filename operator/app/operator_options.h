@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "operator/app/http_servers.h"
 #include "operator/app/throttle_observer.h"
-#include "operator/core/options.h"
+#include "operator/core/state/options.h"
 #include "operator/cost/price_table.h"
 #include "operator/kube/lease.h"
 #include "operator/nodes/node_agent_account.h"

@@ -16,7 +16,7 @@
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/node_board.h"
 #include "operator/coordinator/progress_board.h"
-#include "operator/core/options.h"
+#include "operator/core/state/options.h"
 #include "operator/cost/price_table.h"
 #include "operator/kube/api.h"
 #include "operator/kube/cache/reflector.h"

@@ -1,10 +1,10 @@
 #ifndef MUSTER_OPERATOR_CORE_DECIDE_H_
 #define MUSTER_OPERATOR_CORE_DECIDE_H_
 
-#include "operator/core/options.h"
-#include "operator/core/plan.h"
-#include "operator/core/round_memory.h"
-#include "operator/core/view.h"
+#include "operator/core/state/options.h"
+#include "operator/core/state/plan.h"
+#include "operator/core/state/round_memory.h"
+#include "operator/core/state/view.h"
 
 namespace muster::control {
 

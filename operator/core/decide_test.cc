@@ -40,7 +40,7 @@ std::vector<std::string> DocumentedPolicies() {
 // The name of the header that declares a policy.
 std::string HeaderOf(const std::string& policy) {
   const std::string declaration = absl::StrCat("void ", policy, "(Draft& draft);");
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kFolder)) {
     if (entry.path().extension() != ".h") continue;
     if (Read(entry.path()).find(declaration) != std::string::npos) return entry.path().stem();
   }

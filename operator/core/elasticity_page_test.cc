@@ -12,9 +12,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/growth_policy.h"
-#include "operator/core/options.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/growth/growth_policy.h"
+#include "operator/core/state/options.h"
+#include "operator/core/state/spec_values.h"
 
 namespace muster::control {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/resume.h"
+#include "operator/core/resume/resume.h"
 #include "operator/core/testing/sim_world.h"
 
 namespace muster::control {

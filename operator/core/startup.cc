@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "operator/core/workers.h"
+#include "operator/core/state/workers.h"
 
 namespace muster::control {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "operator/core/draft.h"
+#include "operator/core/state/draft.h"
 
 // A container that cannot start, because of its image or its configuration, keeps its pod Pending
 // without an end that could be judged: kubelet tries forever. So the job waits too, and says why.

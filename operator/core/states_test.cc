@@ -11,9 +11,9 @@
 #include "base/exit_codes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
-#include "operator/core/resume.h"
-#include "operator/core/round_transition.h"
+#include "operator/core/resume/resume.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/round_transition.h"
 
 namespace muster::control {
 namespace {

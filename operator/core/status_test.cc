@@ -1,9 +1,9 @@
 // Tests the policies that only report: progress, checkpoint, admission, deadline.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/checkpoint.h"
-#include "operator/core/finalizer.h"
-#include "operator/core/progress.h"
+#include "operator/core/saves/checkpoint.h"
+#include "operator/core/state/finalizer.h"
+#include "operator/core/state/progress.h"
 #include "operator/core/testing/test_world.h"
 
 namespace muster::control {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 namespace {

@@ -1,7 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_STATUS_WRITE_POLICY_H_
 #define MUSTER_OPERATOR_CORE_STATUS_WRITE_POLICY_H_
 
-#include "operator/core/draft.h"
+#include "operator/core/state/draft.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

@@ -5,14 +5,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/elastic.h"
-#include "operator/core/ended.h"
-#include "operator/core/fence.h"
-#include "operator/core/floor.h"
-#include "operator/core/keep_spares.h"
-#include "operator/core/spares.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/ending/ended.h"
+#include "operator/core/failure/fence.h"
+#include "operator/core/growth/keep_spares.h"
+#include "operator/core/leave/spares.h"
+#include "operator/core/resume/floor.h"
+#include "operator/core/round/elastic.h"
 #include "operator/core/startup.h"
+#include "operator/core/state/spec_values.h"
 
 namespace muster::control {
 namespace {

@@ -1,7 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_SUMMARY_H_
 #define MUSTER_OPERATOR_CORE_SUMMARY_H_
 
-#include "operator/core/draft.h"
+#include "operator/core/state/draft.h"
 
 namespace muster::control {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/cost/price_table.h"
 #include "operator/placement/cluster/resource_amounts.h"
 #include "operator/placement/cluster/scheduling_node.h"

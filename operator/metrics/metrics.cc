@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "operator/core/conditions.h"
-#include "operator/core/failure_policy.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/failure_policy.h"
 
 namespace muster::control {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {

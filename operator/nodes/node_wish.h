@@ -7,15 +7,15 @@
 
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/objects/object_records.h"
 #include "proto/muster/v1alpha1/node_report.pb.h"
 
 namespace muster::control {
 
 // The labels of a Node that this operator writes. A label that a report gives no value for is
-// removed. docs/node-agent.md lists them with their meaning; operator/core/view.h has those of a
-// notice.
+// removed. docs/node-agent.md lists them with their meaning; operator/core/state/view.h has those
+// of a notice.
 inline constexpr char kGpuProductLabel[] = "muster.dev/gpu.product";
 inline constexpr char kGpuCountLabel[] = "muster.dev/gpu.count";
 inline constexpr char kGpuMemoryLabel[] = "muster.dev/gpu.memory-mib";

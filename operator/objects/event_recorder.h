@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mutex.h"
-#include "operator/core/plan.h"
+#include "operator/core/state/plan.h"
 #include "operator/kube/api.h"
 #include "operator/kube/object_meta.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "base/json_fields.h"
 #include "base/status_macros.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
 #include "operator/placement/cluster/scheduling_fields.h"
 #include "operator/placement/cluster/tree_amounts.h"
 

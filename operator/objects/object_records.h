@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/cluster/scheduling_node.h"

@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/api/training_job.h"
-#include "operator/core/conditions.h"
-#include "operator/core/plan.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/plan.h"
 
 namespace muster::control {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/objects/object_records.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/logging.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/objects/caches.h"
 
 namespace muster::control {

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 namespace {

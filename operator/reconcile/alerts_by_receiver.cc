@@ -1,6 +1,6 @@
 #include "operator/reconcile/alerts_by_receiver.h"
 
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 

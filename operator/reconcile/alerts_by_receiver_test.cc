@@ -4,7 +4,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 namespace {

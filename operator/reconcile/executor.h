@@ -13,7 +13,7 @@
 #include "base/secrets.h"
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
-#include "operator/core/plan.h"
+#include "operator/core/state/plan.h"
 #include "operator/kube/api.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/reconcile/fan_out.h"

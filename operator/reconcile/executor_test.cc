@@ -9,7 +9,7 @@
 #include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/checked_status.h"
+#include "operator/core/state/checked_status.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/resource_type.h"

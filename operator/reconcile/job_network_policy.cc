@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/placement/topology_labels.h"
 
 namespace muster::control {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/state/spec_values.h"
 #include "operator/cost/node_rates.h"
 #include "operator/reconcile/node_domains.h"
 #include "proto/muster/v1alpha1/memory_copies.h"

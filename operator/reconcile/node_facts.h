@@ -2,7 +2,7 @@
 #define MUSTER_OPERATOR_RECONCILE_NODE_FACTS_H_
 
 #include "operator/coordinator/node_board.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/cost/price_table.h"
 #include "operator/objects/caches.h"
 

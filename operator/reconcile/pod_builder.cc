@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/token_reviewer.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/reconcile/job_owner.h"

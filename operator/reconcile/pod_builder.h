@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/json.h"
 #include "operator/api/training_job.h"
-#include "operator/core/plan.h"
+#include "operator/core/state/plan.h"
 
 namespace muster::control {
 

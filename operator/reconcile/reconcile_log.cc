@@ -1,10 +1,10 @@
 #include "operator/reconcile/reconcile_log.h"
 
 #include "base/logging.h"
-#include "operator/core/conditions.h"
-#include "operator/core/failure_policy.h"
-#include "operator/core/gang.h"
-#include "operator/core/round_transition.h"
+#include "operator/core/round/gang.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/failure_policy.h"
+#include "operator/core/state/round_transition.h"
 
 namespace muster::control {
 namespace {

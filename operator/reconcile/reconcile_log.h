@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/core/plan.h"
-#include "operator/core/round_memory.h"
+#include "operator/core/state/plan.h"
+#include "operator/core/state/round_memory.h"
 #include "operator/reconcile/controller_observer.h"
 
 namespace muster::control {

@@ -9,7 +9,7 @@
 #include "base/logging.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "operator/core/plan.h"
+#include "operator/core/state/plan.h"
 
 namespace muster::control {
 

@@ -8,8 +8,8 @@
 #include "operator/api/defaults.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/validation.h"
-#include "operator/core/round_stamp.h"
-#include "operator/core/save_request.h"
+#include "operator/core/saves/save_request.h"
+#include "operator/core/state/round_stamp.h"
 
 namespace muster::control {
 namespace {

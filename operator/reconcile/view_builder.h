@@ -8,7 +8,7 @@
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 
 // Converts what the shell holds to the plain values that Decide() reads. Pure.
 namespace muster::control {

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/api.h"
 #include "operator/objects/caches.h"
 #include "operator/objects/priority_class.h"

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "operator/core/conditions.h"
-#include "operator/core/round_stamp.h"
-#include "operator/core/round_transition.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/round_stamp.h"
+#include "operator/core/state/round_transition.h"
 #include "operator/kube/resource_type.h"
 #include "operator/web/not_found.h"
 

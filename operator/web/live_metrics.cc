@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/process_figures.h"
 #include "base/version.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/metrics/metric_catalog.h"
 #include "operator/metrics/series.h"
 #include "operator/placement/cluster/resource_amounts.h"

@@ -10,7 +10,7 @@
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
-#include "operator/core/options.h"
+#include "operator/core/state/options.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/resource_type.h"

@@ -18,7 +18,7 @@
 #include "operator/coordinator/agent_bounds.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
-#include "operator/core/resume.h"
+#include "operator/core/resume/resume.h"
 #include "proto/muster/v1alpha1/agent_limits.h"
 
 namespace muster::control {

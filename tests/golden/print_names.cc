@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "operator/core/conditions.h"
-#include "operator/core/resume.h"
-#include "operator/core/round_transition.h"
+#include "operator/core/resume/resume.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/round_transition.h"
 #include "operator/metrics/metric_catalog.h"
 
 namespace muster::control {

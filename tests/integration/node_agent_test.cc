@@ -34,7 +34,7 @@
 #include "operator/app/operator_app.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/coordinator/refusals.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"

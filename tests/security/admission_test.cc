@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/api/training_job.h"
-#include "operator/core/plan.h"
+#include "operator/core/state/plan.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/reconcile/job_network_policy.h"

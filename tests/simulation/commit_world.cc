@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/resume.h"
+#include "operator/core/resume/resume.h"
 #include "proto/muster/v1alpha1/round_id.h"
 #include "tests/simulation/commit_world_words.h"
 

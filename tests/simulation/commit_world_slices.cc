@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/core/slice_span.h"
+#include "operator/core/resume/slice_span.h"
 #include "planner/layout.h"
 #include "proto/muster/v1alpha1/round_id.h"
 #include "tests/simulation/commit_world.h"

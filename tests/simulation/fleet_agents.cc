@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "operator/api/job_field.h"
-#include "operator/core/round_stamp.h"
+#include "operator/core/state/round_stamp.h"
 #include "operator/kube/resource_type.h"
 #include "proto/muster/v1alpha1/agent_limits.h"
 #include "tests/simulation/fleet.h"

@@ -8,7 +8,7 @@
 #include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"

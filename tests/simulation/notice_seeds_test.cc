@@ -8,7 +8,7 @@
 #include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 

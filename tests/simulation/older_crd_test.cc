@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"

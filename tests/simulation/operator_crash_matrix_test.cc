@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "operator/core/state/view.h"
 #include "operator/core/testing/sim_agent.h"
-#include "operator/core/view.h"
 
 namespace muster::control {
 

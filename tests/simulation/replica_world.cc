@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
-#include "operator/core/conditions.h"
-#include "operator/core/view.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {

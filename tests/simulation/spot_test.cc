@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"

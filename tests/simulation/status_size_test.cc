@@ -8,11 +8,11 @@
 #include "gtest/gtest.h"
 #include "operator/api/training_job.h"
 #include "operator/core/decide.h"
-#include "operator/core/finalizer.h"
-#include "operator/core/gang.h"
-#include "operator/core/plan.h"
-#include "operator/core/round_memory.h"
-#include "operator/core/view.h"
+#include "operator/core/round/gang.h"
+#include "operator/core/state/finalizer.h"
+#include "operator/core/state/plan.h"
+#include "operator/core/state/round_memory.h"
+#include "operator/core/state/view.h"
 
 namespace muster::control {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/core/failure_policy.h"
+#include "operator/core/state/failure_policy.h"
 
 // The failure policy, case by case. The test runs these cases, and the tables of
 // docs/failure-policy.md are generated from them.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/core/resume.h"
+#include "operator/core/resume/resume.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
 // Short ways to write what ranks hold, for tests of DecideResume().

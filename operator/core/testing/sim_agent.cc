@@ -3,7 +3,7 @@
 #include <utility>
 #include <variant>
 
-#include "operator/core/round_stamp.h"
+#include "operator/core/state/round_stamp.h"
 
 namespace muster::control {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/core/plan.h"
-#include "operator/core/view.h"
+#include "operator/core/state/plan.h"
+#include "operator/core/state/view.h"
 
 // A worker agent with its ranks, as the scenario tests need it: it obeys orders as the real one
 // does, and keeps positions by the rules of the commit vote. SimWorld drives the steps of its

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/state/spec_values.h"
 #include "operator/core/testing/sim_world.h"
 
 namespace muster::control {

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/state/spec_values.h"
 #include "planner/layout.h"
 
 namespace muster::control {

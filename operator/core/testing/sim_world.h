@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/core/conditions.h"
 #include "operator/core/decide.h"
+#include "operator/core/state/conditions.h"
 #include "operator/core/testing/sim_agent.h"
 
 // A whole job on virtual time: an API with one job and its pods, nodes that start them, agents, and

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "operator/core/conditions.h"
-#include "operator/core/gang.h"
+#include "operator/core/round/gang.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 

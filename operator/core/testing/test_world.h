@@ -4,11 +4,11 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "operator/core/conditions.h"
 #include "operator/core/decide.h"
-#include "operator/core/plan.h"
-#include "operator/core/round_memory.h"
-#include "operator/core/view.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/plan.h"
+#include "operator/core/state/round_memory.h"
+#include "operator/core/state/view.h"
 
 // A view built by hand, for tests of one policy: a job with `count` workers of one rank each.
 namespace muster::control {

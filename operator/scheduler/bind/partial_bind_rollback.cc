@@ -4,7 +4,7 @@
 
 #include "base/logging.h"
 #include "operator/api/defaults.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 
 namespace muster::control {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/objects/verdicts.h"
 #include "operator/placement/placement.h"
 #include "operator/queue/decision.h"

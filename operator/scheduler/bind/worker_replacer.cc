@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "operator/core/spec_values.h"
+#include "operator/core/state/spec_values.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/decision.h"
 #include "operator/scheduler/gang/gang_placer.h"

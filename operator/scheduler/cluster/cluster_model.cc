@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/core/notices.h"
+#include "operator/core/state/notices.h"
 #include "operator/placement/cluster/spot_labels.h"
 #include "operator/placement/cluster/tree_amounts.h"
 

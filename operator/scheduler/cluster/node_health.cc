@@ -1,7 +1,7 @@
 #include "operator/scheduler/cluster/node_health.h"
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/notices.h"
+#include "operator/core/state/notices.h"
 
 namespace muster::control {
 namespace {

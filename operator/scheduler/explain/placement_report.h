@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/objects/caches.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/placement/filter/refusal.h"

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "operator/core/index_ranges.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/state/index_ranges.h"
+#include "operator/core/state/spec_values.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/filter/filter_memo.h"
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "operator/core/conditions.h"
-#include "operator/core/growth_sizes.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/growth_sizes.h"
+#include "operator/core/state/spec_values.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/quota_amounts.h"
 #include "operator/scheduler/gang/gang_request.h"

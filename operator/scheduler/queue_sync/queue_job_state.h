@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/objects/caches.h"
 #include "operator/queue/queued_job.h"
 #include "operator/scheduler/cluster/cluster_model.h"

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/objects/object_records.h"
 #include "operator/scheduler/cluster/cluster_model.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/queue/queue_from_spec.h"
 
 namespace muster::control {

@@ -11,7 +11,7 @@
 #include "base/logging.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "operator/api/codec.h"
-#include "operator/core/conditions.h"
+#include "operator/core/state/conditions.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/queue/queue_from_spec.h"
 #include "operator/scheduler/queue_sync/queue_past.h"

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "operator/api/defaults.h"
-#include "operator/core/conditions.h"
-#include "operator/core/growth_sizes.h"
-#include "operator/core/index_ranges.h"
-#include "operator/core/spec_values.h"
+#include "operator/core/state/conditions.h"
+#include "operator/core/state/growth_sizes.h"
+#include "operator/core/state/index_ranges.h"
+#include "operator/core/state/spec_values.h"
 
 namespace muster::control {
 namespace {

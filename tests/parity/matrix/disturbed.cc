@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/testing/memory_files.h"
-#include "operator/core/resume.h"
+#include "operator/core/resume/resume.h"
 #include "planner/layout.h"
 #include "tests/parity/matrix/curve.h"
 #include "tests/parity/matrix/sudden_end.h"

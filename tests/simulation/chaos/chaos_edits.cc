@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/chaos/chaos_world.h"
 

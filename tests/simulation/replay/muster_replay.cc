@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/view.h"
+#include "operator/core/state/view.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 

@@ -1,7 +1,0 @@
-#include "operator/core/order_save.h"
-
-namespace muster::control {
-
-int OrderSaves(Draft& draft) { return SendToMembers(draft, SaveOrder{draft.plan.memory.id}); }
-
-}  // namespace muster::control

@@ -14,12 +14,12 @@
 #include "base/json.h"
 #include "base/object_store/place.h"
 #include "base/status_macros.h"
-#include "cli/checkpoint_place.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
-#include "cli/generator.h"
-#include "cli/job_paths.h"
-#include "cli/local_jobs.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/job_paths.h"
+#include "cli/jobs/checkpoint_place.h"
+#include "cli/jobs/local_jobs.h"
+#include "cli/run/generator.h"
 #include "cli/show/progress_line.h"
 
 namespace muster::cli {

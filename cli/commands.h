@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cli/command.h"
-#include "cli/flags.h"
+#include "cli/flags/command.h"
+#include "cli/flags/flags.h"
 
 namespace muster::cli {
 

@@ -14,10 +14,10 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "cli/commands.h"
-#include "cli/completion.h"
-#include "cli/completion_script.h"
-#include "cli/flags.h"
-#include "cli/job_paths.h"
+#include "cli/flags/completion.h"
+#include "cli/flags/completion_script.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/job_paths.h"
 
 namespace muster::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include "base/exit_codes.h"
 #include "base/logging.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
-#include "cli/job_paths.h"
-#include "cli/job_removal.h"
-#include "cli/local_jobs.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/job_paths.h"
+#include "cli/jobs/job_removal.h"
+#include "cli/jobs/local_jobs.h"
 
 namespace muster::cli {
 

@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "cli/checkpoint_place.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
-#include "cli/generator.h"
-#include "cli/local_jobs.h"
+#include "cli/flags/flags.h"
+#include "cli/jobs/checkpoint_place.h"
+#include "cli/jobs/local_jobs.h"
+#include "cli/run/generator.h"
 
 namespace muster::cli {
 namespace {

@@ -18,9 +18,9 @@
 #include "base/exit_codes.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
-#include "cli/job_paths.h"
-#include "cli/local_jobs.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/job_paths.h"
+#include "cli/jobs/local_jobs.h"
 
 namespace muster::cli {
 namespace {

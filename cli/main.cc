@@ -7,7 +7,7 @@
 #include "base/exit_codes.h"
 #include "base/version.h"
 #include "cli/commands.h"
-#include "cli/invocation.h"
+#include "cli/flags/invocation.h"
 
 namespace {
 

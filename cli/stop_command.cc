@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
-#include "cli/cluster_job.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
-#include "cli/job_paths.h"
-#include "cli/local_jobs.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/job_paths.h"
+#include "cli/jobs/cluster_job.h"
+#include "cli/jobs/local_jobs.h"
 
 namespace muster::cli {
 

@@ -22,8 +22,8 @@
 #include "base/files.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/device/load_cuda.h"
-#include "trainer/engine/heartbeat.h"
-#include "trainer/engine/link.h"
+#include "trainer/engine/link/heartbeat.h"
+#include "trainer/engine/link/link.h"
 #include "trainer/process/trainer_process.h"
 
 namespace muster::trainer {

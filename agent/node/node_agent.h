@@ -19,7 +19,7 @@
 #include "agent/node/node_readings.h"
 #include "agent/node/node_reporter.h"
 #include "agent/notices/notice_watch.h"
-#include "agent/worker/coordinator_client.h"
+#include "agent/worker/stream/coordinator_client.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/mutex.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "agent/worker/coordinator_client.h"
+#include "agent/worker/stream/coordinator_client.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
 #include "base/version.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 #include "operator/api/training_job.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/rest/rest_api.h"

@@ -5,7 +5,7 @@
 
 #include "base/exit_codes.h"
 #include "base/version.h"
-#include "cli/invocation.h"
+#include "cli/flags/invocation.h"
 
 namespace muster::cli::kubectl {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/flags.h"
+#include "cli/flags/command.h"
+#include "cli/flags/flags.h"
 
 namespace muster::cli::kubectl {
 

@@ -15,7 +15,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/mutex.h"
-#include "cli/command_call.h"
+#include "cli/flags/command_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/http/tls_test_server.h"

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
-#include "cli/job_words.h"
+#include "cli/jobs/job_words.h"
 #include "cli/show/text_table.h"
 #include "operator/core/state/conditions.h"
 

@@ -13,11 +13,11 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "cli/interrupts.h"
+#include "cli/flags/interrupts.h"
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
 #include "cli/kubectl/job_progress.h"
-#include "cli/progress_printer.h"
+#include "cli/run/progress_printer.h"
 #include "operator/api/manifest.h"
 #include "operator/kube/resource_type.h"
 

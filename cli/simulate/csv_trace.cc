@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/simulate/sim_trace.h"
-#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/book/queue_from_spec.h"
 
 namespace muster::cli {
 namespace {

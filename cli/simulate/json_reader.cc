@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/book/queue_from_spec.h"
 
 namespace muster::cli {
 namespace {

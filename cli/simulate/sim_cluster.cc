@@ -18,7 +18,7 @@
 #include "operator/api/training_queue.h"
 #include "operator/api/validation.h"
 #include "operator/placement/cluster/spot_labels.h"
-#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/book/queue_from_spec.h"
 
 namespace muster::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/label_map.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queue_spec.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queue_spec.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::cli {

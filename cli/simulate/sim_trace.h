@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cli/simulate/sim_cluster.h"
-#include "operator/queue/queued_job.h"
+#include "operator/queue/book/queued_job.h"
 
 namespace muster::cli {
 

@@ -12,8 +12,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "cli/simulate/sim_metrics.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/empty_cluster.h"
-#include "operator/queue/queue_book.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::cli {

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "cli/simulate/sim_cluster.h"
 #include "cli/simulate/sim_trace.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/queue/decision_input.h"
 
 namespace muster::cli {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "operator/coordinator/coordinator_identity.h"
+#include "operator/coordinator/identity/coordinator_identity.h"
 #include "operator/kube/api.h"
 #include "operator/web/review_gate.h"
 #include "operator/web/web_deps.h"

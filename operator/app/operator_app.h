@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "operator/app/operator_options.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/coordinator_identity.h"
-#include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/identity/coordinator_identity.h"
+#include "operator/coordinator/progress/progress_board.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/kube/api.h"
 
 namespace muster::control {

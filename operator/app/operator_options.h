@@ -52,7 +52,7 @@ struct OperatorOptions {
   std::vector<std::pair<std::string, std::string>> worker_env;
   // Taints nodes with a broken GPU: see operator/nodes/unhealthy_taint.h.
   bool taint_unhealthy_nodes = false;
-  // Makes a NetworkPolicy for each job: see operator/reconcile/job_network_policy.h.
+  // Makes a NetworkPolicy for each job: see operator/reconcile/pod/job_network_policy.h.
   bool job_network_policies = false;
   // The number of jobs reconciled at the same time.
   int reconcile_threads = 2;

@@ -12,8 +12,8 @@
 #include "operator/app/http_servers.h"
 #include "operator/app/operator_options.h"
 #include "operator/app/replica.h"
-#include "operator/coordinator/coordinator_identity.h"
 #include "operator/coordinator/coordinator_server.h"
+#include "operator/coordinator/identity/coordinator_identity.h"
 #include "operator/web/web_deps.h"
 
 namespace muster::control {

@@ -14,8 +14,8 @@
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
 #include "operator/coordinator/coordinator_service.h"
-#include "operator/coordinator/read_lag_probe.h"
-#include "operator/coordinator/server_credentials.h"
+#include "operator/coordinator/identity/server_credentials.h"
+#include "operator/coordinator/stream/read_lag_probe.h"
 #include "proto/muster/v1alpha1/agent_limits.h"
 
 namespace muster::control {

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/coordinator_identity.h"
+#include "operator/coordinator/identity/coordinator_identity.h"
 #include "operator/coordinator/node_board.h"
+#include "operator/coordinator/stream/agent_registry.h"
 
 namespace muster::control {
 

@@ -12,9 +12,9 @@
 #include "base/rpc/grpc_status.h"
 #include "base/rpc/peer_certificate.h"
 #include "base/status_macros.h"
-#include "operator/coordinator/peer_auth.h"
-#include "operator/coordinator/refusals.h"
-#include "operator/coordinator/validity_table.h"
+#include "operator/coordinator/identity/peer_auth.h"
+#include "operator/coordinator/identity/refusals.h"
+#include "operator/coordinator/identity/validity_table.h"
 #include "proto/muster/v1alpha1/kind_of.h"
 
 namespace muster::control {

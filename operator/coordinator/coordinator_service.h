@@ -5,10 +5,10 @@
 
 #include <memory>
 
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/coordinator_identity.h"
-#include "operator/coordinator/identify_queue.h"
+#include "operator/coordinator/identity/coordinator_identity.h"
+#include "operator/coordinator/identity/identify_queue.h"
 #include "operator/coordinator/node_board.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
 
 namespace muster::control {

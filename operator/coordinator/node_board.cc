@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "operator/coordinator/agreed_protocol.h"
+#include "operator/coordinator/identity/agreed_protocol.h"
 #include "proto/muster/v1alpha1/agent_limits.h"
 
 namespace muster::control {

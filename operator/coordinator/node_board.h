@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/stream_quota.h"
+#include "operator/coordinator/stream/agent_registry.h"
+#include "operator/coordinator/stream/stream_quota.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/node_report.pb.h"
 

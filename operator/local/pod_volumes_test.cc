@@ -10,7 +10,7 @@
 #include "base/testing/manual_clock.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
-#include "operator/coordinator/fake_token_api.h"
+#include "operator/coordinator/identity/fake_token_api.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "operator/coordinator/refusals.h"
+#include "operator/coordinator/identity/refusals.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {

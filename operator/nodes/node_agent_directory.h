@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "operator/coordinator/node_identity.h"
-#include "operator/coordinator/token_reviewer.h"
+#include "operator/coordinator/identity/node_identity.h"
+#include "operator/coordinator/identity/token_reviewer.h"
 #include "operator/nodes/node_agent_account.h"
 #include "operator/objects/caches.h"
 

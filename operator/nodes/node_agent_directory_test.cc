@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "operator/coordinator/refusals.h"
+#include "operator/coordinator/identity/refusals.h"
 #include "operator/kube/api.h"
 
 namespace muster::control {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "operator/queue/claims.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_state.h"
-#include "operator/queue/room_plan.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_state.h"
+#include "operator/queue/room/claims.h"
+#include "operator/queue/room/room_plan.h"
 
 namespace muster::control {
 namespace {

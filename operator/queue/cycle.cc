@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "operator/queue/book/quota_tree.h"
 #include "operator/queue/claim_renewal.h"
 #include "operator/queue/growth.h"
-#include "operator/queue/quota_tree.h"
-#include "operator/queue/room_plan.h"
+#include "operator/queue/room/room_plan.h"
 
 namespace muster::control {
 namespace {

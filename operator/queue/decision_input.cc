@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "operator/placement/inventory.h"
-#include "operator/queue/queue_state.h"
-#include "operator/queue/queued_job.h"
+#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queued_job.h"
 
 namespace muster::control {
 namespace {

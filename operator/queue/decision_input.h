@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_book.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/refusal_memo.h"
 #include "operator/queue/schedule.h"
 

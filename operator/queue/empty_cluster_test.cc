@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "operator/placement/gang_nodes.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/forecast.h"
 #include "operator/queue/queue_fixtures.h"

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "operator/placement/gang_nodes.h"
-#include "operator/queue/queue_room.h"
+#include "operator/queue/book/queue_room.h"
 
 namespace muster::control {
 namespace {

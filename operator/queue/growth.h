@@ -7,12 +7,12 @@
 #include "absl/time/time.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/claims.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_state.h"
 #include "operator/queue/cycle_context.h"
-#include "operator/queue/decision.h"
 #include "operator/queue/place_search.h"
-#include "operator/queue/queue_state.h"
-#include "operator/queue/reservations.h"
+#include "operator/queue/room/claims.h"
+#include "operator/queue/room/reservations.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::control {

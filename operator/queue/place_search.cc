@@ -7,9 +7,9 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "operator/queue/gang_question.h"
-#include "operator/queue/queue_room.h"
-#include "operator/queue/quota_tree.h"
+#include "operator/queue/book/queue_room.h"
+#include "operator/queue/book/quota_tree.h"
+#include "operator/queue/room/gang_question.h"
 
 namespace muster::control {
 namespace {

@@ -10,11 +10,11 @@
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/claims.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_state.h"
 #include "operator/queue/cycle_context.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_state.h"
 #include "operator/queue/refusal_memo.h"
+#include "operator/queue/room/claims.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::control {

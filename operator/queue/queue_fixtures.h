@@ -8,10 +8,10 @@
 #include "absl/time/time.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queue_spec.h"
-#include "operator/queue/queued_job.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queue_spec.h"
+#include "operator/queue/book/queued_job.h"
 #include "operator/queue/schedule.h"
 
 // A small cluster with queues, for tests: time is seconds since the epoch.

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "operator/queue/defragmentation.h"
-#include "operator/queue/room_plan.h"
-#include "operator/queue/victim_trial.h"
+#include "operator/queue/room/defragmentation.h"
+#include "operator/queue/room/room_plan.h"
+#include "operator/queue/room/victim_trial.h"
 
 namespace muster::control {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/claims.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_state.h"
 #include "operator/queue/cycle_context.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_state.h"
+#include "operator/queue/room/claims.h"
+#include "operator/queue/room/victims.h"
 #include "operator/queue/schedule.h"
-#include "operator/queue/victims.h"
 
 namespace muster::control {
 

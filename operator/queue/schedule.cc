@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "operator/queue/book/queue_state.h"
 #include "operator/queue/cycle.h"
-#include "operator/queue/queue_state.h"
 
 namespace muster::control {
 

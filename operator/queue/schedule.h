@@ -10,12 +10,12 @@
 #include "operator/placement/inventory.h"
 #include "operator/placement/ring_model.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queue_spec.h"
-#include "operator/queue/queued_job.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queue_spec.h"
+#include "operator/queue/book/queued_job.h"
 #include "operator/queue/refusal_memo.h"
-#include "operator/queue/victims.h"
+#include "operator/queue/room/victims.h"
 
 // Decides which waiting jobs start now and where, who makes room for whom, and why the others wait.
 // The one entry for the operator's decision thread and the simulator. Pure and deterministic.

@@ -16,8 +16,8 @@
 #include "operator/core/state/spec_values.h"
 #include "operator/kube/object_meta.h"
 #include "operator/reconcile/alerts_by_receiver.h"
-#include "operator/reconcile/node_facts.h"
-#include "operator/reconcile/read_your_writes.h"
+#include "operator/reconcile/view/node_facts.h"
+#include "operator/reconcile/view/read_your_writes.h"
 
 namespace muster::control {
 namespace {

@@ -14,9 +14,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/node_board.h"
-#include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/progress/progress_board.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/core/state/options.h"
 #include "operator/core/state/round_memory.h"
 #include "operator/cost/price_table.h"
@@ -28,7 +28,7 @@
 #include "operator/reconcile/progress_budget.h"
 #include "operator/reconcile/reconcile_log.h"
 #include "operator/reconcile/save_turns.h"
-#include "operator/reconcile/view_builder.h"
+#include "operator/reconcile/view/view_builder.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

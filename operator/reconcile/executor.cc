@@ -19,7 +19,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/wrap/fenced_api.h"
-#include "operator/reconcile/job_network_policy.h"
+#include "operator/reconcile/pod/job_network_policy.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

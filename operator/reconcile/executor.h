@@ -12,12 +12,12 @@
 #include "base/json.h"
 #include "base/secrets.h"
 #include "operator/api/training_job.h"
-#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/core/state/plan.h"
 #include "operator/kube/api.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/reconcile/fan_out.h"
-#include "operator/reconcile/pod_builder.h"
+#include "operator/reconcile/pod/pod_builder.h"
 #include "operator/reconcile/urgency.h"
 
 namespace muster::control {

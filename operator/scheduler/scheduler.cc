@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "operator/queue/book/queue_from_spec.h"
+#include "operator/queue/book/queued_job.h"
+#include "operator/queue/book/quota_amounts.h"
 #include "operator/queue/forecast/forecast.h"
 #include "operator/queue/forecast/what_if.h"
-#include "operator/queue/queue_from_spec.h"
-#include "operator/queue/queued_job.h"
-#include "operator/queue/quota_amounts.h"
 #include "operator/scheduler/queue_sync/queue_past.h"
 
 namespace muster::control {

@@ -19,7 +19,7 @@
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/topology_labels.h"
-#include "operator/queue/queue_book.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/refusal_memo.h"
 #include "operator/queue/schedule.h"
 #include "operator/scheduler/bind/bind_tracker.h"

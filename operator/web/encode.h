@@ -2,8 +2,8 @@
 #define MUSTER_OPERATOR_WEB_ENCODE_H_
 
 #include "base/json.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/progress/progress_board.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/objects/object_records.h"
 #include "operator/reconcile/reconcile_log.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"

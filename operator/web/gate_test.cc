@@ -11,7 +11,7 @@
 #include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/coordinator/fake_token_api.h"
+#include "operator/coordinator/identity/fake_token_api.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/web/http/http_message.h"
 #include "operator/web/review_gate.h"

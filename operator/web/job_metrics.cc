@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/progress/progress_board.h"
 #include "operator/core/state/conditions.h"
 #include "operator/core/state/ledger_book.h"
 #include "operator/metrics/metric_catalog.h"

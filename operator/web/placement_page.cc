@@ -18,10 +18,10 @@
 #include "operator/core/state/plan.h"
 #include "operator/objects/object_records.h"
 #include "operator/placement/filter/refusal.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/queue/forecast/forecast.h"
 #include "operator/queue/forecast/what_if.h"
-#include "operator/reconcile/pod_builder.h"
+#include "operator/reconcile/pod/pod_builder.h"
 #include "operator/scheduler/cluster/node_health.h"
 #include "operator/web/not_found.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
-#include "operator/coordinator/token_reviewer.h"
+#include "operator/coordinator/identity/token_reviewer.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"

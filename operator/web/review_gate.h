@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mutex.h"
-#include "operator/coordinator/peer_quota.h"
+#include "operator/coordinator/identity/peer_quota.h"
 #include "operator/kube/api.h"
 #include "operator/web/gate.h"
 #include "operator/web/http/http_message.h"

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/progress/progress_board.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/kube/api.h"
 #include "operator/metrics/metrics.h"
 #include "operator/objects/object_records.h"

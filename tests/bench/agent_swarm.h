@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "agent/worker/coordinator_client.h"
+#include "agent/worker/stream/coordinator_client.h"
 #include "base/files.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/round.pb.h"

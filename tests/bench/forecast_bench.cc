@@ -12,12 +12,12 @@
 #include "benchmark/benchmark.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queue_spec.h"
+#include "operator/queue/book/queued_job.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/forecast.h"
 #include "operator/queue/forecast/what_if.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queue_spec.h"
-#include "operator/queue/queued_job.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::control {

@@ -14,11 +14,11 @@
 #include "operator/placement/inventory.h"
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queue_spec.h"
-#include "operator/queue/queue_state.h"
-#include "operator/queue/queued_job.h"
-#include "operator/queue/victims.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queue_spec.h"
+#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queued_job.h"
+#include "operator/queue/room/victims.h"
 
 namespace muster::control {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ATen/ops/randint.h"
 #include "trainer/data/batch_feed.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/state/training_state.h"
 
 namespace muster::trainer {
 

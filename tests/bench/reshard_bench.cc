@@ -28,9 +28,9 @@
 #include "base/json.h"
 #include "planner/model_shape.h"
 #include "tests/bench/or_die.h"
-#include "trainer/engine/checkpoint_store.h"
-#include "trainer/engine/link.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/link/link.h"
+#include "trainer/engine/state/training_state.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/optim/adamw.h"
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/worker/coordinator_client.h"
+#include "agent/worker/stream/coordinator_client.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/mutex.h"

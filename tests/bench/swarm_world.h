@@ -12,7 +12,7 @@
 #include "base/testing/memory_files.h"
 #include "base/testing/reserved_port.h"
 #include "operator/app/operator_app.h"
-#include "operator/coordinator/fake_token_api.h"
+#include "operator/coordinator/identity/fake_token_api.h"
 #include "operator/kube/memory/memory_api.h"
 #include "tests/bench/agent_swarm.h"
 #include "tests/bench/swarm_kubelet.h"

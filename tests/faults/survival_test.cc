@@ -14,7 +14,7 @@
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/files.h"
-#include "cli/history.h"
+#include "cli/jobs/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/worker/client_message.h"
+#include "agent/worker/client/client_message.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace {

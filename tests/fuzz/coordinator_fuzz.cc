@@ -15,9 +15,9 @@
 
 #include "base/testing/manual_clock.h"
 #include "operator/alerts/job_alerts.h"
-#include "operator/coordinator/agent_bounds.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/progress_board.h"
+#include "operator/coordinator/progress/progress_board.h"
+#include "operator/coordinator/stream/agent_bounds.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/core/resume/resume.h"
 #include "proto/muster/v1alpha1/agent_limits.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "cli/commands.h"
-#include "cli/job_paths.h"
+#include "cli/flags/job_paths.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "agent/worker/coordinator_client.h"
+#include "agent/worker/stream/coordinator_client.h"
 #include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/coordinator/certificate_authority.h"
 #include "operator/coordinator/coordinator_service.h"
-#include "operator/coordinator/peer_identity.h"
-#include "operator/coordinator/refusals.h"
+#include "operator/coordinator/identity/certificate_authority.h"
+#include "operator/coordinator/identity/peer_identity.h"
+#include "operator/coordinator/identity/refusals.h"
 #include "tests/integration/identity_world.h"
 
 namespace muster {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "agent/worker/coordinator_client.h"
+#include "agent/worker/stream/coordinator_client.h"
 #include "gtest/gtest.h"
 #include "tests/integration/freezable_relay.h"
 #include "tests/integration/identity_world.h"

@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "cli/history.h"
+#include "cli/jobs/history.h"
 
 namespace muster::tests {
 namespace {

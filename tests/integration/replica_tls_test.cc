@@ -15,8 +15,8 @@
 #include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/coordinator/certificate_authority.h"
-#include "operator/coordinator/peer_identity.h"
+#include "operator/coordinator/identity/certificate_authority.h"
+#include "operator/coordinator/identity/peer_identity.h"
 #include "proto/muster/v1alpha1/replica.grpc.pb.h"
 
 namespace muster::agent {

@@ -16,7 +16,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/testing/patience.h"
-#include "cli/history.h"
+#include "cli/jobs/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/local_run.h"

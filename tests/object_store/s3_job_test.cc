@@ -23,7 +23,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/object_store/storage.h"
-#include "cli/rank_output.h"
+#include "cli/jobs/rank_output.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/json.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/state/training_state.h"
 
 // The files of a run that parity.py and curve.py repeat in PyTorch.
 namespace muster::trainer {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "planner/model_shape.h"
 #include "trainer/data/batch_feed.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/state/training_state.h"
 
 // The run that the parity tests repeat in PyTorch, and on ranks that divide it: a small model of
 // each family, its options and its data.

@@ -17,8 +17,8 @@
 #include "operator/core/state/plan.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/reconcile/job_network_policy.h"
-#include "operator/reconcile/pod_builder.h"
+#include "operator/reconcile/pod/job_network_policy.h"
+#include "operator/reconcile/pod/pod_builder.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::control {

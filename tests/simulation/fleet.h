@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/core/testing/sim_agent.h"
 #include "operator/kube/api.h"
 #include "tests/simulation/promises.h"

@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent))
 import layered  # noqa: E402
 
 ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
-WIDTH = 1250
+WIDTH = 1470
 BOX, FLOOR = 34, 64  # heights: a box, and from one floor to the next
 TITLE = 28
 SLAB = 30  # the gap between programs that stand on one another
@@ -23,9 +23,9 @@ GROUND = {"base": "status, clock, JSON, files, logging: uses no other folder",
 GROUND_BOX = 34
 # The place of each program: left, right, fill, stroke; and a description.
 PLACES = {"operator": (12, 638, "#eff6ff", "#1f6feb", "decides what happens to jobs, and where they run"),
-          "agent": (650, 806, "#fff7ed", "#c2410c", "in a pod"),
-          "trainer": (818, 1238, "#ecfdf5", "#047857", "one rank of a job"),
-          "cli": (12, 806, "#f9fafb", "#4b5563", "the muster tool; it runs the operator and agents on one machine")}
+          "agent": (650, 946, "#fff7ed", "#c2410c", "in a pod"),
+          "trainer": (958, 1458, "#ecfdf5", "#047857", "one rank of a job"),
+          "cli": (12, 946, "#f9fafb", "#4b5563", "the muster tool; it runs the operator and agents on one machine")}
 
 
 def text(x, y, words, **style):
@@ -176,7 +176,7 @@ def draw(law):
         if program.name != "cli":
             yield arrow(f"M{middle},{ground} V{ground + SLAB - 2}")
     yield from ground_floors(law, ground + SLAB)
-    yield from legend(820, 36)
+    yield from legend(960, 36)
     yield "</svg>"
 
 

@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"
 

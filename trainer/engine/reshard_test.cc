@@ -13,10 +13,10 @@
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/pieces.h"
-#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/state/training_state.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"
-#include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
-#include "trainer/engine/trainer_settings.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/link/trainer_settings.h"
+#include "trainer/engine/state/training_state.h"
 
 namespace muster::trainer {
 

@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/state/training_state.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"
-#include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
-#include "trainer/engine/link.h"
+#include "trainer/engine/link/link.h"
 
 namespace muster::trainer {
 

@@ -5,7 +5,7 @@
 #include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/phase_times.h"
-#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/link/phase_timer.h"
 
 namespace muster::trainer {
 namespace {

@@ -14,9 +14,9 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/decide_save.h"
 #include "trainer/commit/decide_step.h"
-#include "trainer/engine/device_memory.h"
-#include "trainer/engine/round_errors.h"
-#include "trainer/engine/torch_errors.h"
+#include "trainer/engine/link/round_errors.h"
+#include "trainer/engine/link/torch_errors.h"
+#include "trainer/engine/step/device_memory.h"
 
 namespace muster::trainer {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/exit_codes.h"
 #include "base/mutex.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/initial_weights.h"
+#include "trainer/engine/state/initial_weights.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
 

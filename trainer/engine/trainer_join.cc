@@ -18,11 +18,11 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/held_shards.h"
 #include "trainer/commit/judge_item.h"
-#include "trainer/engine/compare_data.h"
-#include "trainer/engine/compare_digests.h"
-#include "trainer/engine/rejoin.h"
-#include "trainer/engine/round_errors.h"
-#include "trainer/engine/torch_errors.h"
+#include "trainer/engine/link/round_errors.h"
+#include "trainer/engine/link/torch_errors.h"
+#include "trainer/engine/store/compare_data.h"
+#include "trainer/engine/store/compare_digests.h"
+#include "trainer/engine/store/rejoin.h"
 #include "trainer/engine/trainer.h"
 
 namespace muster::trainer {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/reader.h"
-#include "trainer/engine/kept_replicas.h"
+#include "trainer/engine/store/kept_replicas.h"
 #include "trainer/engine/testing/copies_fixture.h"
 #include "trainer/engine/testing/thread_rounds.h"
 

@@ -16,7 +16,7 @@
 #include "trainer/checkpoint/reader.h"
 #include "trainer/data/bpe_tokenizer.h"
 #include "trainer/data/tokenizer_json.h"
-#include "trainer/engine/torch_errors.h"
+#include "trainer/engine/link/torch_errors.h"
 #include "trainer/model/families/model_factory.h"
 
 namespace muster::trainer {

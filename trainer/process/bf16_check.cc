@@ -7,7 +7,7 @@
 #include "ATen/core/grad_mode.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "trainer/engine/torch_errors.h"
+#include "trainer/engine/link/torch_errors.h"
 #include "trainer/model/layers/linear.h"
 
 namespace muster::trainer {

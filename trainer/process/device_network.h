@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "trainer/engine/round_network.h"
+#include "trainer/engine/link/round_network.h"
 #include "trainer/process/process_device.h"
 
 namespace muster::trainer {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "trainer/engine/round_network.h"
+#include "trainer/engine/link/round_network.h"
 
 namespace muster::trainer {
 

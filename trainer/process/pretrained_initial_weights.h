@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "base/files.h"
 #include "trainer/checkpoint/pretrained.h"
-#include "trainer/engine/initial_weights.h"
+#include "trainer/engine/state/initial_weights.h"
 #include "trainer/model/block.h"
 
 namespace muster::trainer {

@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/model_shape.h"
-#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/thread_rounds.h"

@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
+#include "trainer/engine/state/training_state.h"
 #include "trainer/engine/testing/synthetic_feed.h"
-#include "trainer/engine/training_state.h"
 #include "trainer/model/torchscript/testing/script_source.h"
 
 namespace muster::trainer {

@@ -23,7 +23,7 @@
 #include "trainer/data/tensor_feed.h"
 #include "trainer/data/token_check.h"
 #include "trainer/data/tokens.h"
-#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/parameter.h"
 #include "trainer/model/torchscript/script_model.h"

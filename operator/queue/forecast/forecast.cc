@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/queue/book/queue_state.h"
 #include "operator/queue/forecast/headroom.h"
-#include "operator/queue/gang_question.h"
-#include "operator/queue/queue_state.h"
+#include "operator/queue/room/gang_question.h"
 
 namespace muster::control {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/schedule_rollout.h"
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "operator/placement/gang_nodes.h"
+#include "operator/queue/book/queue_room.h"
+#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queued_job.h"
+#include "operator/queue/book/quota_tree.h"
 #include "operator/queue/forecast/schedule_rollout.h"
-#include "operator/queue/gang_trial.h"
-#include "operator/queue/queue_room.h"
-#include "operator/queue/queue_state.h"
-#include "operator/queue/queued_job.h"
-#include "operator/queue/quota_tree.h"
+#include "operator/queue/room/gang_trial.h"
 
 namespace muster::control {
 

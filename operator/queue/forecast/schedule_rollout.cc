@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/queue/queue_state.h"
+#include "operator/queue/book/queue_state.h"
+#include "operator/queue/room/victim_trial.h"
 #include "operator/queue/schedule.h"
-#include "operator/queue/victim_trial.h"
 
 namespace muster::control {
 

@@ -11,10 +11,10 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queued_job.h"
 #include "operator/queue/decision_input.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queued_job.h"
 
 namespace muster::control {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "operator/queue/book/queue_state.h"
 #include "operator/queue/forecast/headroom.h"
-#include "operator/queue/queue_state.h"
+#include "operator/queue/room/victims.h"
 #include "operator/queue/schedule.h"
-#include "operator/queue/victims.h"
 
 namespace muster::control {
 namespace {

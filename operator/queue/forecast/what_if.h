@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "operator/placement/gang_nodes.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queued_job.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/forecast.h"
-#include "operator/queue/queued_job.h"
 
 // Answers what Schedule would decide about a job that nobody has submitted. Pure.
 namespace muster::control {

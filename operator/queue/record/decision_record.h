@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/queue/decision_input.h"
 
 // A cycle of Schedule as bytes (proto/muster/v1alpha1/decision_record.proto). Lossless, down to the

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/clock.h"
 #include "operator/objects/verdicts.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/scheduler/bind/placement_publisher.h"
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/gang/gang_placer.h"

@@ -11,7 +11,7 @@
 #include "operator/core/state/view.h"
 #include "operator/objects/verdicts.h"
 #include "operator/placement/placement.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/scheduler/bind/bind_tracker.h"
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/gang/gang_placer.h"

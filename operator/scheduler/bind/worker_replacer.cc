@@ -7,7 +7,7 @@
 
 #include "operator/core/state/spec_values.h"
 #include "operator/placement/complete_gang.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/scheduler/gang/gang_placer.h"
 #include "operator/scheduler/gang/gang_request.h"
 

@@ -20,7 +20,7 @@
 #include "operator/placement/ring_model.h"
 #include "operator/placement/topology_labels.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/quota_amounts.h"
+#include "operator/queue/book/quota_amounts.h"
 
 namespace muster::control {
 

@@ -11,7 +11,7 @@
 #include "operator/core/state/growth_sizes.h"
 #include "operator/core/state/spec_values.h"
 #include "operator/placement/complete_gang.h"
-#include "operator/queue/quota_amounts.h"
+#include "operator/queue/book/quota_amounts.h"
 #include "operator/scheduler/gang/gang_request.h"
 
 namespace muster::control {

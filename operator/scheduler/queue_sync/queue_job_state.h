@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "operator/core/state/view.h"
 #include "operator/objects/caches.h"
-#include "operator/queue/queued_job.h"
+#include "operator/queue/book/queued_job.h"
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/cluster/node_holders.h"
 

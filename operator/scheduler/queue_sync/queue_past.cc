@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "operator/core/state/conditions.h"
-#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/book/queue_from_spec.h"
 
 namespace muster::control {
 namespace {

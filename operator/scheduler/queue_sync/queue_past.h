@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "operator/queue/queue_book.h"
+#include "operator/queue/book/queue_book.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 
 // Keeps the past use of queues in their status, so that it outlives a leader. The status has it as

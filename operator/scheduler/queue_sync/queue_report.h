@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "operator/objects/verdicts.h"
-#include "operator/queue/queue_book.h"
+#include "operator/queue/book/queue_book.h"
 
 namespace muster::control {
 

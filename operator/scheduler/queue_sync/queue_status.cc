@@ -13,7 +13,7 @@
 #include "operator/api/codec.h"
 #include "operator/core/state/conditions.h"
 #include "operator/kube/queue_resources.h"
-#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/book/queue_from_spec.h"
 #include "operator/scheduler/queue_sync/queue_past.h"
 
 namespace muster::control {

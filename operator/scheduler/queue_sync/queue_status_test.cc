@@ -10,8 +10,8 @@
 #include "operator/api/training_queue.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/objects/verdicts.h"
-#include "operator/queue/queue_book.h"
-#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/book/queue_from_spec.h"
 #include "operator/scheduler/queue_sync/queue_report.h"
 
 namespace muster::control {

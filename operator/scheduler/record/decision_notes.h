@@ -9,8 +9,8 @@
 
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/decision.h"
-#include "operator/queue/queue_book.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/schedule.h"
 #include "operator/scheduler/record/decision_recorder.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "operator/queue/decision.h"
+#include "operator/queue/book/decision.h"
 #include "operator/queue/decision_input.h"
 #include "operator/scheduler/record/decision_ring.h"
 

@@ -18,7 +18,7 @@
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/coordinator/certificate_authority.h"
+#include "operator/coordinator/identity/certificate_authority.h"
 #include "operator/web/http/http_message.h"
 #include "operator/web/http/test_wire.h"
 

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/mutex.h"
-#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/stream/agent_registry.h"
 #include "operator/kube/api.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 

@@ -11,8 +11,8 @@
 #include "operator/kube/api.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/placement/inventory.h"
-#include "operator/queue/queue_spec.h"
-#include "operator/queue/queued_job.h"
+#include "operator/queue/book/queue_spec.h"
+#include "operator/queue/book/queued_job.h"
 
 namespace muster::control {
 

@@ -9,7 +9,7 @@
 #include "tests/parity/matrix/rows.h"
 #include "tests/parity/matrix/verdict.h"
 #include "tests/parity/toy_run.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/state/training_state.h"
 
 namespace muster::trainer {
 

@@ -14,7 +14,7 @@
 #include "planner/layout.h"
 #include "tests/parity/matrix/curve.h"
 #include "tests/parity/matrix/sudden_end.h"
-#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/store/checkpoint_store.h"
 #include "trainer/engine/trainer.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/offload/memory_state_files.h"

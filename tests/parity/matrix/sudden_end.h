@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tests/parity/toy_run.h"
-#include "trainer/engine/link.h"
-#include "trainer/engine/round_network.h"
+#include "trainer/engine/link/link.h"
+#include "trainer/engine/link/round_network.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/model/block.h"
 

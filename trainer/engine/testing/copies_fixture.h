@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/memory_files.h"
-#include "trainer/engine/kept_replicas.h"
-#include "trainer/engine/state_copies.h"
+#include "trainer/engine/store/kept_replicas.h"
+#include "trainer/engine/store/state_copies.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
 

@@ -10,7 +10,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/comm/mesh_shape.h"
-#include "trainer/engine/round_groups.h"
+#include "trainer/engine/link/round_groups.h"
 
 namespace muster::trainer {
 

@@ -16,10 +16,10 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/commit/commit_machine.h"
-#include "trainer/engine/engine.h"
-#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/link/phase_timer.h"
+#include "trainer/engine/state/training_state.h"
+#include "trainer/engine/step/engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
-#include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
 

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "planner/model_shape.h"
 #include "trainer/data/batch_feed.h"
-#include "trainer/engine/training_state.h"
+#include "trainer/engine/state/training_state.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/offload/state_file.h"
 #include "trainer/optim/adamw.h"

@@ -9,7 +9,7 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
-#include "trainer/engine/initial_weights.h"
+#include "trainer/engine/state/initial_weights.h"
 #include "trainer/engine/testing/thread_rounds.h"
 
 // Runs trainers on threads and gives them the orders that their agents would give.

@@ -1,0 +1,51 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_IDENTITY_PEER_QUOTA_H_
+#define MUSTER_OPERATOR_COORDINATOR_IDENTITY_PEER_QUOTA_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace muster::control {
+
+// Limits on the requests of peers without a certificate, each by itself and all together: `rate` a
+// second, after a burst.
+struct QuotaLimits {
+  double peer_rate = 0;
+  double peer_burst = 0;
+  double rate = 0;
+  double burst = 0;
+};
+
+// Token buckets by peer, and one over all. A peer is forgotten once its bucket is full again. At
+// most kMaxPeers others are remembered; while there are that many, new peers are refused. Monotonic
+// times. A value; pure.
+class PeerQuota {
+ public:
+  static constexpr size_t kMaxPeers = 65536;
+
+  explicit PeerQuota(const QuotaLimits& limits) : limits_(limits), all_{limits.burst} {}
+
+  // Takes one request's token; returns false if there is none now. A refused request costs other
+  // peers nothing.
+  bool Take(const std::string& peer, absl::Time now);
+  size_t peers() const { return peers_.size(); }
+
+ private:
+  struct Bucket {
+    double left = 0;
+    absl::Time at = absl::InfinitePast();
+  };
+  static void Fill(Bucket& bucket, double rate, double burst, absl::Time now);
+  void Forget(absl::Time now);
+
+  QuotaLimits limits_;
+  Bucket all_;
+  std::map<std::string, Bucket> peers_;
+  size_t forget_at_ = 64;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_IDENTITY_PEER_QUOTA_H_

@@ -1,0 +1,105 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_PROGRESS_PROGRESS_BOARD_H_
+#define MUSTER_OPERATOR_COORDINATOR_PROGRESS_PROGRESS_BOARD_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "operator/alerts/training_history.h"
+#include "operator/coordinator/progress/slowest_rank.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+
+namespace muster::control {
+
+// A job's live figures: the newest steps in full, a thinned curve of all, the newest checkpoint.
+struct ProgressSnapshot {
+  std::optional<v1alpha1::StepReport> last_step;
+  std::optional<double> validation_loss;  // the newest one
+  std::optional<double> best_loss;
+  // Speeds over the last seconds of steps; 0 with fewer than two steps.
+  double tokens_per_second = 0;
+  double steps_per_second = 0;
+  std::optional<v1alpha1::CheckpointReport> last_written;
+  std::optional<v1alpha1::CheckpointReport> last_failed;
+  std::optional<v1alpha1::CheckpointReport> save_begun;  // absent once it is written or has failed
+  // The sum of the phase times, in seconds, of all steps reported since this operator started.
+  v1alpha1::PhaseTimes times;
+  // The same of the times in which the ranks were busy: their means, and their longest ones.
+  double mean_busy_seconds = 0;
+  double longest_busy_seconds = 0;
+  int64_t steps_seen = 0;
+  std::optional<SlowestRank> slowest;
+};
+
+struct CurvePoint {
+  int64_t step = 0;
+  double loss = 0;
+  std::optional<double> validation_loss;
+  int64_t finished_at_us = 0;
+};
+
+// Stores step and checkpoint reports: in memory alone, bounded per job, never in the API server. A
+// round that resumes from an older step removes the newer points. Reports of a superseded round are
+// dropped. Thread-safe. Keyed by the job's UID.
+class ProgressBoard {
+ public:
+  static constexpr size_t kRecentSteps = 2048;
+  static constexpr size_t kCurvePoints = 2048;
+  static constexpr size_t kSettledPoints = 256;
+
+  void RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports);
+  void RecordCheckpoint(const std::string& job_uid, const v1alpha1::CheckpointReport& report);
+
+  ProgressSnapshot Snapshot(const std::string& job_uid) const;
+  // Returns the steps after `after_step`, oldest first, at most `limit` of those still remembered.
+  std::vector<v1alpha1::StepReport> StepsSince(const std::string& job_uid, int64_t after_step,
+                                               size_t limit) const;
+  // Returns the part of the record that alert rules need. Its steps are those after `after_step` if
+  // `round` is still the newest one, else those of the newest round.
+  TrainingHistory History(const std::string& job_uid, int64_t round, int64_t after_step) const;
+  // Returns the whole run, thinned to at most kCurvePoints points.
+  std::vector<CurvePoint> Curve(const std::string& job_uid) const;
+
+  // Shrinks the record of a job that has ended and gets no more reports: keeps its newest figures,
+  // and at most kSettledPoints points of its curve.
+  void Settle(const std::string& job_uid);
+  void Forget(const std::string& job_uid);
+
+ private:
+  // Decides which reports of one kind become points of the curve: every `stride`th. It counts
+  // reports, whose number nobody can leap over, and not by the numbers of their steps.
+  struct Sampling {
+    uint64_t seen = 0;
+    uint64_t stride = 1;
+  };
+  struct Job {
+    int64_t round = 0;
+    int64_t speed_from = 0;  // the first step of `round`
+    std::deque<v1alpha1::StepReport> recent;
+    std::deque<ValidationPoint> validations;       // at most TrainingHistory::kValidations
+    std::optional<double> best_validation_before;  // the lowest of those that are not kept
+    std::vector<CurvePoint> curve;
+    Sampling plain, validated;  // of the steps without a validation loss, and with one
+    SlowestRankCounter slowest;
+    ProgressSnapshot snapshot;
+  };
+
+  static void RewindTo(Job& job, int64_t step);
+  static void AddValidation(Job& job, const v1alpha1::StepReport& step);
+  static void AddStep(Job& job, const v1alpha1::StepReport& step);
+  static void AddToCurve(Job& job, const v1alpha1::StepReport& step);
+  static void ThinCurve(Job& job);
+  static void UpdateSpeed(Job& job);
+
+  mutable Mutex mu_;
+  std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_PROGRESS_PROGRESS_BOARD_H_

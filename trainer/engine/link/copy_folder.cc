@@ -1,0 +1,80 @@
+#include "trainer/engine/link/copy_folder.h"
+
+#include <cstdint>
+
+#include "base/checkpoint/checkpoint_listing.h"
+#include "base/json.h"
+#include "base/logging.h"
+#include "trainer/checkpoint/reader.h"
+
+namespace muster::trainer {
+namespace {
+
+// A copy that failed so often is left to the next process, and the job goes on from another one.
+constexpr int kMostFailures = 3;
+
+// Another attempt may succeed only after an error of the machine, not one of the copy.
+bool MayPass(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
+                                            const std::string& job_uid) {
+  std::vector<v1alpha1::StateCopy> copies;
+  const auto listings = ListCheckpoints(files, folder);
+  if (!listings.ok()) return copies;
+  for (const CheckpointListing& listing : *listings) {
+    if (!listing.complete || listing.job_uid != job_uid) continue;
+    const auto reader = CheckpointReader::Open(files, JoinPath(folder, listing.directory));
+    if (!reader.ok()) continue;
+    const std::optional<Shard> shard = ShardOfCopy((*reader)->manifest().run);
+    if (!shard) continue;
+    v1alpha1::StateCopy& copy = copies.emplace_back();
+    copy.mutable_version()->set_step(listing.step);
+    copy.mutable_version()->set_attempt(listing.attempt);
+    copy.set_history(listing.history);
+    copy.mutable_slice()->set_shard(shard->index);
+    copy.mutable_slice()->set_shards(shard->count);
+    copy.set_bytes(static_cast<int64_t>(listing.bytes));
+  }
+  return copies;
+}
+
+void FailedCopies::Note(Files& files, const std::string& path, const absl::Status& why,
+                        bool owned) {
+  int& failures = failures_[path];
+  failures = MayPass(why) ? failures + 1 : kMostFailures;
+  if (!absl::IsDataLoss(why) || !owned) return;
+  const absl::Status removed = RemoveAll(files, path);
+  if (!removed.ok()) MUSTER_LOG(WARN, "could not remove a damaged copy", {"error", removed});
+}
+
+bool FailedCopies::IsOffered(const std::string& path) const {
+  const auto found = failures_.find(path);
+  return found == failures_.end() || found->second < kMostFailures;
+}
+
+std::optional<Shard> ShardOfCopy(const RunRecord& run) {
+  const Json& layout = run.layout;
+  if (!layout.contains("shard") || !layout.contains("shards")) return std::nullopt;
+  if (!layout["shard"].is_number_integer() || !layout["shards"].is_number_integer()) {
+    return std::nullopt;
+  }
+  const Shard shard{layout["shard"].get<int>(), layout["shards"].get<int>()};
+  if (shard.count < 1 || shard.index < 0 || shard.index >= shard.count) return std::nullopt;
+  return shard;
+}
+
+}  // namespace muster::trainer

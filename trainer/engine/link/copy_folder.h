@@ -1,0 +1,46 @@
+#ifndef MUSTER_TRAINER_ENGINE_LINK_COPY_FOLDER_H_
+#define MUSTER_TRAINER_ENGINE_LINK_COPY_FOLDER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/files.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/parallel/slices.h"
+
+namespace muster::trainer {
+
+// A folder of copies of one rank's part of the state: its own, or the replicas of another's. Each
+// is a checkpoint directory of one writer (state_copies.h).
+
+// Returns the complete copies in `folder` of the job with this uid, newest first; none if it cannot
+// be read.
+std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
+                                            const std::string& job_uid);
+
+// The copies that could not be loaded. A copy is good until its bytes prove to be others: one that
+// cannot be read now, for want of memory, say, is offered again a few times, and stays where it is.
+class FailedCopies {
+ public:
+  // Notes that the copy at `path` could not be loaded. Removes it if it is damaged, which is
+  // DataLoss alone, and if `owned`: it is in a folder of this rank's own.
+  void Note(Files& files, const std::string& path, const absl::Status& why, bool owned);
+  // Call when the copy has been loaded or made anew.
+  void Forget(const std::string& path) { failures_.erase(path); }
+  // Returns true if a round may choose the copy.
+  bool IsOffered(const std::string& path) const;
+
+ private:
+  std::map<std::string, int> failures_;  // by path
+};
+
+// Returns the slice that a copy holds; nothing if its record does not say.
+std::optional<Shard> ShardOfCopy(const RunRecord& run);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_LINK_COPY_FOLDER_H_

@@ -1,0 +1,91 @@
+#include "trainer/engine/link/round_mesh.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Communicator>> Meet(const GroupPlace& place,
+                                                   const std::string& store, RoundNetwork& network,
+                                                   Inbox& inbox) {
+  const auto connector = network.MakeConnector(place, store);
+  inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
+  auto connected = connector->Connect();
+  inbox.SetAbort(nullptr);
+  return connected;
+}
+
+// Makes the groups of a layout; all ranks make them in the same order.
+absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
+  RoundGroups groups{.world = &world};
+  const MeshShape& shape = mesh.shape();
+  if (shape.shard > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
+    MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
+  }
+  if (shape.pipeline > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
+  }
+  if (shape.context > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.axes.context, mesh.Group({MeshAxis::kContext}));
+  }
+  if (shape.tensor > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
+  }
+  return groups;
+}
+
+}  // namespace
+
+absl::StatusOr<MeshShape> MeshShapeOf(const v1alpha1::GoRound& go, int world_size) {
+  MeshShape shape{.data = world_size};
+  if (go.has_mesh()) {
+    shape = {.pipeline = std::max(1, go.mesh().pipeline()),
+             .data = std::max(1, go.mesh().data()),
+             .shard = std::max(1, go.mesh().shard()),
+             .context = std::max(1, go.mesh().context()),
+             .tensor = std::max(1, go.mesh().tensor())};
+  }
+  MUSTER_RETURN_IF_ERROR(shape.Check(world_size));
+  return shape;
+}
+
+absl::StatusOr<std::unique_ptr<RoundMesh>> RoundMesh::Connect(const v1alpha1::GoRound& go, int rank,
+                                                              int world_size, RoundNetwork& network,
+                                                              Inbox& inbox) {
+  MUSTER_ASSIGN_OR_RETURN(const MeshShape shape, MeshShapeOf(go, world_size));
+  const GroupPlace place{.round = go.round(), .rank = rank, .size = world_size};
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> world,
+                          Meet(place, go.endpoint(), network, inbox));
+  const auto make = [&](const std::string& tag, const std::vector<int>& ranks, int world_rank) {
+    GroupPlace inside = place;
+    inside.group = tag;
+    inside.rank =
+        static_cast<int>(std::find(ranks.begin(), ranks.end(), world_rank) - ranks.begin());
+    inside.size = static_cast<int>(ranks.size());
+    return Meet(inside, go.endpoint(), network, inbox);
+  };
+  MUSTER_ASSIGN_OR_RETURN(Mesh mesh, Mesh::Create(shape, *world, make));
+  MUSTER_ASSIGN_OR_RETURN(const RoundGroups groups, MakeGroups(mesh, *world));
+  return std::unique_ptr<RoundMesh>(
+      new RoundMesh(std::move(world), std::move(mesh), groups, inbox));
+}
+
+RoundMesh::RoundMesh(std::unique_ptr<Communicator> world, Mesh mesh, const RoundGroups& groups,
+                     Inbox& inbox)
+    : world_(std::move(world)), mesh_(std::move(mesh)), groups_(groups), inbox_(inbox) {
+  inbox_.SetAbort([all = mesh_.communicators()](std::string_view why) {
+    for (Communicator* communicator : all) communicator->Abort(why);
+  });
+}
+
+void RoundMesh::Abort(std::string_view why) {
+  inbox_.SetAbort(nullptr);
+  for (Communicator* communicator : mesh_.communicators()) communicator->Abort(why);
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,255 @@
+#include "trainer/engine/state/training_state.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/failpoint.h"
+#include "base/status_macros.h"
+#include "c10/core/GradMode.h"
+#include "trainer/engine/link/torch_errors.h"
+#include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
+#include "trainer/parallel/unit_layout.h"
+
+namespace muster::trainer {
+namespace {
+
+std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
+                                          const std::vector<HeldSlice>& slices, bool state_rests) {
+  std::vector<OptimizerUnit> out;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const HeldSlice& slice = slices[u];
+    const int64_t decay = units[u].layout().decay_elements - slice.chunks.begin * kChunkElements;
+    out.push_back({.values = slice.values,
+                   .gradients = slice.gradients,
+                   .decay_elements = std::clamp(decay, int64_t{0}, slice.values.numel()),
+                   .state_rests = state_rests});
+  }
+  return out;
+}
+
+}  // namespace
+
+StepRules RulesOf(const TrainingOptions& options) {
+  return {.nominal_tokens = options.nominal_tokens(),
+          .clip_norm = options.clip_norm,
+          .max_skipped_in_row = options.max_skipped_in_row,
+          .max_skipped_total = options.max_skipped_total};
+}
+
+absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
+                                                                     const TrainingOptions& options,
+                                                                     const Shard& shard,
+                                                                     StateFiles* files) {
+  if (options.optimizer.make == nullptr) {
+    return absl::InvalidArgumentError("the options name no optimizer");
+  }
+  try {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
+                            MakeUnits(model, options.types.parameters, options.device));
+    std::unique_ptr<TrainingState> state(
+        new TrainingState(std::move(model), std::move(units), options, files));
+    MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard));
+    state->Adopt(std::move(holding));
+    state->commit_ = CommitMachine(state->optimizer_->has_prepare());
+    return state;
+  } catch (const std::exception& e) {  // torch has no memory
+    return absl::ResourceExhaustedError(absl::StrCat("allocating the model: ", e.what()));
+  }
+}
+
+TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
+                             StateFiles* files)
+    : options_(options),
+      sealed_under_(options),
+      files_(files),
+      model_(std::move(model)),
+      units_(std::move(units)),
+      commit_(false) {}
+
+at::Tensor TrainingState::SliceOfFlat(int unit, const at::Tensor& flat) const {
+  return ChunksOf(flat, units_[static_cast<size_t>(unit)].held().chunks);
+}
+
+Division TrainingState::DivisionOf(const Shard& shard) const {
+  const bool several = !shard.whole();
+  return {
+      .values = options_.divided.values && (several || options_.offload.weights),
+      .gradients = options_.divided.gradients && several && !options_.deterministic,
+  };
+}
+
+bool TrainingState::divides_values() const {
+  return std::any_of(units_.begin(), units_.end(),
+                     [](const Unit& unit) { return unit.divides_values(); });
+}
+
+bool TrainingState::Holds(const Shard& shard) const {
+  const Division division = DivisionOf(shard);
+  // A rank that ran out of memory, or of room in files, in Divide() has no optimizer.
+  return shard == shard_ && optimizer_ != nullptr && offload_ == options_.offload &&
+         std::all_of(units_.begin(), units_.end(), [&](const Unit& unit) {
+           return division == Division{unit.divides_values(), unit.divides_gradients()};
+         });
+}
+
+absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard) const {
+  const OffloadOptions& offload = options_.offload;
+  Holding holding{.shard = shard, .offload = offload};
+  TensorsByUnit weights, optimizer;
+  for (const Unit& unit : units_) {
+    const TreeNode chunks = SliceOf(unit.layout().chunks(), shard);
+    holding.slices.push_back(unit.MakeSlice(chunks, DivisionOf(shard), offload.weights));
+    weights.push_back({holding.slices.back().values});
+  }
+  holding.optimizer = options_.optimizer.make(
+      options_.optimizer, OptimizerUnits(units_, holding.slices, offload.optimizer));
+  for (size_t u = 0; u < units_.size(); ++u) {
+    optimizer.push_back(holding.optimizer->state(static_cast<int>(u)));
+  }
+  MUSTER_ASSIGN_OR_RETURN(holding.rests, StateRests::Create(offload, files_, weights, optimizer));
+  return holding;
+}
+
+absl::Status TrainingState::Divide(const Shard& shard) {
+  if (Holds(shard)) return absl::OkStatus();
+  Changes();
+  // The held memory, and the room of what rests elsewhere, go before the other is taken.
+  optimizer_.reset();
+  rests_ = {};
+  for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
+  MUSTER_ASSIGN_OR_RETURN(Holding holding, MakeHolding(shard));
+  Adopt(std::move(holding));
+  return absl::OkStatus();
+}
+
+void TrainingState::Adopt(Holding holding) {
+  Changes();
+  shard_ = holding.shard;
+  offload_ = std::move(holding.offload);
+  optimizer_ = std::move(holding.optimizer);
+  rests_ = std::move(holding.rests);
+  for (size_t u = 0; u < units_.size(); ++u) units_[u].Hold(std::move(holding.slices[u]));
+  FreeKeptMemory();
+  commit_.DropSealed();
+}
+
+absl::Status TrainingState::InitializeFresh() {
+  Changes();
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const int unit = static_cast<int>(u);
+    rests_.MakeRoom(unit);
+    units_[u].Initialize(options_.seed);
+    for (at::Tensor& state : optimizer_->state(unit)) state.zero_();
+    MUSTER_RETURN_IF_ERROR(rests_.Keep(unit));
+  }
+  rests_.Swap();
+  counts_ = {};
+  return absl::OkStatus();
+}
+
+absl::Status TrainingState::Configure(const TrainingOptions& options) {
+  const auto refuse = [](const char* field) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " cannot change while ranks hold the state of a run: put it back"));
+  };
+  if (options.sequence != options_.sequence) return refuse("train.sequence");
+  if (options.micro_batch != options_.micro_batch) return refuse("train.microBatch");
+  if (options.seed != options_.seed) return refuse("train.seed");
+  if (options.deterministic != options_.deterministic) return refuse("train.deterministic");
+  if (options.types != options_.types) return refuse("train.precision");
+  if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
+  if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
+    return refuse("whether optimizer.momentum is zero");
+  }
+  options_ = options;
+  return absl::OkStatus();
+}
+
+absl::Status TrainingState::Seal() {
+  MUSTER_RETURN_IF_ERROR(commit_.Seal());
+  sealed_under_ = options_;
+  return absl::OkStatus();
+}
+
+absl::Status TrainingState::Apply() {
+  MUSTER_RETURN_IF_ERROR(commit_.BeginApply());
+  const v1alpha1::StepDecision& decision = commit_.decisions().front();
+  Changes();
+  bool torn = false;
+  const absl::Status written = CatchTorch(absl::StrCat("applying step ", decision.version().step()),
+                                          [&] { return WriteUpdate(decision, torn); });
+  if (!written.ok()) return EndFailedApply(written, torn);
+  rests_.ForgetRefusals();
+  counts_.samples += sealed_under_.step_samples();
+  counts_.skipped = SkippedStepsAfter(decision);
+  return commit_.EndApply();
+}
+
+absl::Status TrainingState::EndFailedApply(const absl::Status& why, bool torn) {
+  rests_.Discard();
+  if (!torn) {
+    MUSTER_RETURN_IF_ERROR(commit_.AbandonApply());
+    return why;
+  }
+  commit_.Lose();
+  if (!absl::IsUnavailable(why)) return why;
+  return absl::DataLossError(absl::StrCat(
+      why.message(), "; this rank's weights were being overwritten in memory and are lost"));
+}
+
+UpdateOptions TrainingState::UpdateOf(const v1alpha1::StepDecision& decision) const {
+  const TrainingOptions& options = sealed_under_;
+  const double to_mean =
+      static_cast<double>(options.nominal_tokens()) / static_cast<double>(decision.valid_tokens());
+  return {.update = counts_.updates + 1,
+          .learning_rate = options.schedule.At(decision.version().step()),
+          .gradient_factor = decision.clip_factor() * to_mean};
+}
+
+absl::StatusOr<bool> TrainingState::PrepareUpdate(Communicator& world) {
+  const v1alpha1::StepDecision& decision = commit_.voted();
+  if (!decision.apply()) return true;
+  const c10::AutoGradMode no_graph(false);
+  optimizer_->Configure(sealed_under_.optimizer);
+  // It may look at all units at once, so all of the state is in memory meanwhile.
+  const int units = static_cast<int>(units_.size());
+  for (int unit = 0; unit < units; ++unit) MUSTER_RETURN_IF_ERROR(rests_.Bring(unit));
+  const absl::StatusOr<bool> finite = optimizer_->Prepare(UpdateOf(decision), world);
+  for (int unit = 0; unit < units; ++unit) rests_.Drop(unit);
+  return finite;
+}
+
+absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision, bool& torn) {
+  if (!decision.apply()) return absl::OkStatus();
+  const c10::AutoGradMode no_graph(false);
+  const UpdateOptions update = UpdateOf(decision);
+  optimizer_->Configure(sealed_under_.optimizer);
+  const bool in_place =
+      !rests_.weights->has_generations() ||
+      (!rests_.optimizer->has_generations() && !optimizer_->state_names().empty());
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const int unit = static_cast<int>(u);
+    MUSTER_RETURN_IF_ERROR(rests_.Bring(unit));
+    torn = in_place;
+    optimizer_->Apply(unit, update);
+    MUSTER_RETURN_IF_ERROR(rests_.Keep(unit));
+    if (u == 0) MUSTER_FAILPOINT("trainer.mid_apply");
+  }
+  rests_.Swap();
+  counts_.updates = update.update;
+  return absl::OkStatus();
+}
+
+v1alpha1::RankPosition TrainingState::Position() const {
+  v1alpha1::RankPosition position = commit_.Position();
+  if (shard_.whole()) return position;
+  position.mutable_slice()->set_shard(shard_.index);
+  position.mutable_slice()->set_shards(shard_.count);
+  return position;
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,228 @@
+#ifndef MUSTER_TRAINER_ENGINE_STATE_TRAINING_STATE_H_
+#define MUSTER_TRAINER_ENGINE_STATE_TRAINING_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "c10/core/Device.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/commit/commit_machine.h"
+#include "trainer/commit/decide_step.h"
+#include "trainer/model/block.h"
+#include "trainer/offload/state_file.h"
+#include "trainer/offload/state_rests.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/parallel/slices.h"
+#include "trainer/parallel/unit.h"
+#include "trainer/precision/precision.h"
+
+namespace muster::trainer {
+
+// The options that determine a run's numbers; equal on every rank.
+struct TrainingOptions {
+  PrecisionTypes types;
+  // Where the state is and the steps are computed.
+  c10::Device device = c10::DeviceType::CPU;
+  bool deterministic = false;
+  uint64_t seed = 0;
+  int64_t sequence = 0;       // tokens
+  int64_t micro_batch = 0;    // sequences
+  int64_t micro_batches = 0;  // logical micro-batches of a step, over all ranks
+  double clip_norm = 1.0;     // 0: never
+  int64_t max_skipped_in_row = INT64_MAX;
+  int64_t max_skipped_total = INT64_MAX;
+  // Ranks that divide the state divide this besides the optimizer's. In deterministic mode they
+  // keep whole gradients all the same.
+  Division divided;
+  // Where the held state rests. Weights can rest elsewhere only if they are divided, even by one.
+  OffloadOptions offload;
+  OptimizerOptions optimizer;
+  Schedule schedule;
+  // A hash of the spec that all of this was read from. The ranks of one round must agree on it.
+  uint64_t trajectory = 0;
+
+  int64_t step_samples() const { return micro_batch * micro_batches; }
+  int64_t nominal_tokens() const { return sequence * step_samples(); }
+};
+
+// Returns the options that the vote's outcome depends on.
+StepRules RulesOf(const TrainingOptions& options);
+
+// A run's progress besides its version; part of the state.
+struct RunCounts {
+  int64_t updates = 0;  // applied; skipped steps do not count
+  int64_t samples = 0;  // consumed: where in the data the next step begins
+  SkippedSteps skipped;
+  bool operator==(const RunCounts&) const = default;
+};
+
+// One tensor of the state with its name, a view of the state's memory.
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+// A rank's slices of all units, and the optimizer that works on them.
+struct Holding {
+  Shard shard;
+  OffloadOptions offload;
+  std::vector<HeldSlice> slices;  // by unit
+  std::unique_ptr<Optimizer> optimizer;
+  StateRests rests;
+};
+
+// A flat part of a tensor of the state: the elements from `begin` on of a tensor of this shape.
+struct TensorPart {
+  std::string name;
+  std::vector<int64_t> shape;
+  int64_t begin = 0;
+  at::Tensor elements;  // flat, a view of the state's memory; may be empty, or rest elsewhere
+  bool of_optimizer = false;
+};
+
+// The model, its units and the optimizer, with the commit protocol's record of the version that
+// they hold: the part of a trainer that outlives rounds.
+//
+// A rank holds a shard of the state: of every unit, the values and optimizer state of one slice.
+// Where the options do not divide them, values and gradients have memory for the whole unit:
+// outside the slice the values are what the ranks gathered last, and the reduced gradients mean
+// nothing. State that rests elsewhere (trainer/offload) has memory only while it is in use. Not
+// thread-safe.
+class TrainingState {
+ public:
+  // Makes a state that holds no version yet, with memory for `shard`, and room in `files`, which
+  // must outlive this, for what rests there. If that is null, nothing can rest there.
+  // ResourceExhausted if there is not enough memory or room.
+  static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
+                                                               const TrainingOptions& options,
+                                                               const Shard& shard = {},
+                                                               StateFiles* files = nullptr);
+
+  const TrainingOptions& options() const { return options_; }
+  // Sets the options of the next steps. Returns InvalidArgument, naming the field, if this process
+  // cannot change it. Gradients that are already sealed are still applied by the options that made
+  // them.
+  absl::Status Configure(const TrainingOptions& options);
+  const Model& model() const { return model_; }
+  std::vector<Unit>& units() { return units_; }
+  const std::vector<Unit>& units() const { return units_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+  // Where this rank's slices, and the optimizer's state of them, rest while nobody uses them.
+  const StateRests& rests() const { return rests_; }
+
+  const Shard& shard() const { return shard_; }
+  // Returns the slice's part of `flat`, which has the unit's elements.
+  at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
+  // Returns true if ranks of several shards hold only slices of the values.
+  bool divides_values() const;
+  // Returns true if this rank holds `shard`, divided as the options say.
+  bool Holds(const Shard& shard) const;
+  // Makes this rank hold `shard`, with zero optimizer state: what it held is lost. Without room for
+  // state that rests elsewhere it holds nothing.
+  absl::Status Divide(const Shard& shard);
+  // Makes memory, and room where it rests, for `shard`, divided as the options say, beside what
+  // this rank holds: with zero optimizer state, and undefined values.
+  absl::StatusOr<Holding> MakeHolding(const Shard& shard) const;
+  // Makes this rank hold `holding`, which is complete. Sealed gradients are dropped: they were of
+  // the other slices.
+  void Adopt(Holding holding);
+
+  // `before` is called in this state's thread before its memory is overwritten or freed, by this
+  // class, so that others may read it in the background until then: a save copies it so. Null: no
+  // one does. Who writes to the memory from outside is not seen.
+  void OnChange(std::function<void()> before) { before_change_ = std::move(before); }
+  bool announces_changes() const { return before_change_ != nullptr; }
+
+  // Every write to the memory below is announced here first.
+  CommitMachine& commit() { return commit_; }
+  const CommitMachine& commit() const { return commit_; }
+  const std::optional<v1alpha1::Version>& applied() const { return commit_.applied(); }
+
+  const RunCounts& counts() const { return counts_; }
+  void set_counts(const RunCounts& counts) { counts_ = counts; }
+
+  // Sets initial weights from the seed, and zero optimizer state. This and the calls below that
+  // return an error fail as the disk does where state rests in files.
+  absl::Status InitializeFresh();
+  // Call when the gradients in the units are complete and reduced.
+  absl::Status Seal();
+  // Prepares the update that commit() says was voted, if the optimizer does that. Called by all
+  // ranks; returns false if this rank's part of it is not finite.
+  absl::StatusOr<bool> PrepareUpdate(Communicator& world);
+  // Carries out the decision that commit() holds, from the gradients in the units, without
+  // communication. If LibTorch or a disk fails in between, the version of before stays, without
+  // sealed gradients, unless some of it was overwritten in place already: then the weights are
+  // lost, and the error is never Unavailable.
+  absl::Status Apply();
+
+  // Returns this rank's position, without its checkpoints.
+  v1alpha1::RankPosition Position() const;
+
+  // Returns the flat tensors that make up this shard's version: values and optimizer state of every
+  // unit's slice. What rests elsewhere has no memory.
+  std::vector<NamedTensor> FlatTensors() const;
+  // Named as in Hugging Face. Their memory is the units', as a whole.
+  std::vector<NamedTensor> Parameters() const;
+  std::vector<NamedTensor> Gradients() const;
+  // Returns what this rank holds of the parameters: its slices of values that are divided, and all
+  // of the others; or its slices only, which alone are sure to be of the applied version where
+  // ranks have not gathered it.
+  std::vector<TensorPart> ValueParts(bool slices_only = false) const;
+  // Returns what this shard holds of the tensors of optimizer state, which are named
+  // <parameter>.<state> and have the parameter's shape.
+  std::vector<TensorPart> OptimizerParts() const;
+  // Copies the elements of a part, as many bytes as it has.
+  absl::Status ReadPart(const TensorPart& part, std::span<std::byte> into) const;
+  // Replaces the elements of a part by what `fill` writes into a tensor of them on the host. Parts
+  // that rest elsewhere are replaced, all those of a unit together, when EndFill() is called.
+  absl::Status FillPart(const TensorPart& part,
+                        absl::FunctionRef<absl::Status(at::Tensor elements)> fill);
+  void EndFill() { rests_.Swap(); }
+
+  // Returns one number per unit for its values (of the slice, if they are divided), one per unit
+  // for the optimizer state of its slice, and one for version and counts: equal on ranks with equal
+  // state, once values that are not divided are gathered.
+  absl::StatusOr<std::vector<int64_t>> Digest() const;
+
+ private:
+  TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
+                StateFiles* files);
+  void Changes() const {
+    if (before_change_) before_change_();
+  }
+  Division DivisionOf(const Shard& shard) const;
+  absl::Status WriteUpdate(const v1alpha1::StepDecision& decision, bool& torn);
+  absl::Status EndFailedApply(const absl::Status& why, bool torn);
+  StateRest& RestOf(const TensorPart& part) const;
+  UpdateOptions UpdateOf(const v1alpha1::StepDecision& decision) const;
+
+  TrainingOptions options_;
+  TrainingOptions sealed_under_;
+  StateFiles* const files_;
+  Model model_;
+  std::vector<Unit> units_;
+  Shard shard_;
+  OffloadOptions offload_;  // of what this rank holds
+  std::unique_ptr<Optimizer> optimizer_;
+  StateRests rests_;
+  CommitMachine commit_;
+  RunCounts counts_;
+  std::function<void()> before_change_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_STATE_TRAINING_STATE_H_

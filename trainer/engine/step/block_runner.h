@@ -1,0 +1,60 @@
+#ifndef MUSTER_TRAINER_ENGINE_STEP_BLOCK_RUNNER_H_
+#define MUSTER_TRAINER_ENGINE_STEP_BLOCK_RUNNER_H_
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "trainer/model/block.h"
+
+namespace muster::trainer {
+
+// Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
+// between two blocks is detached, and its gradient is carried over by hand. Gradients of parameters
+// are added into the units. LibTorch's exceptions end here, as CatchTorch has them. Not
+// thread-safe.
+class BlockRunner {
+ public:
+  // `model` must outlive this and be bound to its units.
+  explicit BlockRunner(const Model& model) : model_(model) {}
+
+  // Gradients are those of loss_scale * the summed loss.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+
+  // Sets the contexts of this rank's micro-batches and discards everything that was run before.
+  // Those that are not for training are run forward alone: nothing is kept for a backward pass.
+  void Begin(std::vector<MicroBatchContext> contexts);
+  absl::Status Forward(int block, int micro_batch);
+  absl::Status Backward(int block, int micro_batch);
+
+  // Returns the losses of the first `count` micro-batches, each summed over valid tokens, as FP64
+  // [count] on their device, for which it does not wait. Their last block must have run.
+  at::Tensor LossesOnDevice(int64_t count) const;
+  // The same numbers on the host. Waits for the device, once.
+  std::vector<double> losses(int64_t count) const;
+
+ private:
+  struct Boundary {
+    std::vector<at::Tensor> inputs;  // leaves of the block's graph
+    std::vector<at::Tensor> outputs;
+    std::vector<at::Tensor> auxiliary_losses;
+  };
+  void ForwardOrThrow(int block, int micro_batch);
+  void BackwardOrThrow(int block, int micro_batch);
+  bool IsLast(int block) const { return block + 1 == static_cast<int>(model_.blocks.size()); }
+
+  const Model& model_;
+  double loss_scale_ = 1.0;
+  std::vector<MicroBatchContext> contexts_;
+  std::vector<at::Tensor> losses_;
+  std::map<std::pair<int, int>, Boundary> alive_;
+  // Gradients of the outputs of (block, micro-batch), left there by the block after it.
+  std::map<std::pair<int, int>, std::vector<at::Tensor>> output_gradients_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_STEP_BLOCK_RUNNER_H_

@@ -1,0 +1,402 @@
+#include "trainer/engine/step/engine.h"
+
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "ATen/ops/arange.h"
+#include "absl/strings/str_cat.h"
+#include "base/failpoint.h"
+#include "base/status_macros.h"
+#include "trainer/commit/confirm_message.h"
+#include "trainer/commit/decide_step.h"
+#include "trainer/commit/version.h"
+#include "trainer/commit/vote_message.h"
+#include "trainer/engine/link/message_tensor.h"
+#include "trainer/engine/link/torch_errors.h"
+#include "trainer/engine/step/chunk_share.h"
+#include "trainer/engine/step/device_memory.h"
+#include "trainer/engine/step/out_of_memory.h"
+#include "trainer/engine/step/slice_gather.h"
+#include "trainer/engine/table/table_check.h"
+#include "trainer/engine/table/table_factory.h"
+#include "trainer/model/block.h"
+#include "trainer/offload/host_copy.h"
+#include "trainer/parallel/flat_memory.h"
+#include "trainer/parallel/unit.h"
+#include "trainer/parallel/unit_layout.h"
+
+namespace muster::trainer {
+namespace {
+
+TableShape ShapeOf(TrainingState& state) {
+  TableShape shape{.blocks = static_cast<int>(state.model().blocks.size()),
+                   .optimizer_prepares = state.optimizer().has_prepare(),
+                   .divided = !state.shard().whole()};
+  for (const Unit& unit : state.units()) {
+    shape.unit_users.push_back(unit.layout().users);
+    shape.gradients_divided |= unit.divides_gradients();
+    shape.values_divided |= unit.divides_values();
+  }
+  for (const auto& block : state.model().blocks) {
+    shape.can_split.push_back(block->can_split_backward());
+  }
+  return shape;
+}
+
+int64_t AllChunks(const std::vector<Unit>& units) {
+  int64_t chunks = 0;
+  for (const Unit& unit : units) chunks += unit.layout().chunks();
+  return chunks;
+}
+
+}  // namespace
+
+Engine::Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
+               const std::atomic<bool>& interrupt)
+    : state_(state),
+      feed_(feed),
+      timer_(timer),
+      interrupt_(interrupt),
+      runner_(state.model()),
+      casts_(c10::make_intrusive<WeightCasts>()) {}
+
+absl::Status Engine::BeginAlone(const RoundGroups& groups) {
+  MUSTER_RETURN_IF_ERROR(state_.commit().StartAlone({}, {}, /*attempt=*/1));
+  return BeginRound(groups);
+}
+
+std::unique_ptr<GradientReducer> Engine::MakeReducer(int rounds) {
+  const TrainingOptions& options = state_.options();
+  Communicator& world = *groups_.world;
+  if (options.deterministic) {
+    const bool own_slices = state_.shard().count == world.size() && world.size() > 1;
+    return MakeDeterministicReducer(state_.units(), world, options.micro_batches, own_slices);
+  }
+  return groups_.shard == nullptr
+             ? MakeFastReducer(state_.units(), world)
+             : MakeShardedReducer(state_.units(), *groups_.shard, *groups_.replicas, rounds);
+}
+
+absl::Status Engine::BeginRound(const RoundGroups& groups) {
+  const TrainingOptions& options = state_.options();
+  Communicator& communicator = *groups.world;
+  const Shard shard =
+      groups.shard == nullptr ? Shard{} : Shard{groups.shard->rank(), groups.shard->size()};
+  if (!(shard == state_.shard())) {
+    return absl::InternalError(absl::StrCat("the round needs shard ", shard.index, " of ",
+                                            shard.count, " of the state, and this rank holds ",
+                                            state_.shard().index, " of ", state_.shard().count));
+  }
+  if (!state_.Holds(shard)) {
+    return absl::InternalError("this rank has not divided its state as the options say");
+  }
+  const TableShape shape = ShapeOf(state_);
+  const MeshShape mesh = ShapeOf(groups);
+  MUSTER_ASSIGN_OR_RETURN(LayoutTables tables, MakeTables(shape, mesh, options.micro_batches));
+  MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables.distinct).status());
+  communicator_ = &communicator;
+  groups_ = groups;
+  TakeBusySeconds();
+  device_bytes_ = MemoryOfDevice(options.device);
+  values_ =
+      shard.whole() && !shape.values_divided
+          ? nullptr
+          : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
+  runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
+  micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
+  const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
+  table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
+  evaluation_ = EvaluationTable(shape);
+  reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
+  return absl::OkStatus();
+}
+
+void Engine::EndRound() {
+  runner_.Begin({});
+  casts_->ForgetAll();
+  reducer_.reset();
+  values_.reset();
+  ReleaseUnits();
+  communicator_ = nullptr;
+  groups_ = {};
+}
+
+// Frees what a step or a move of slices that broke off has left of divided units as a whole, and of
+// state that rests elsewhere.
+void Engine::ReleaseUnits() {
+  state_.rests().Discard();
+  for (const Unit& unit : state_.units()) {
+    unit.ReleaseValues();
+    unit.ReleaseGradients();
+  }
+  FreeKeptMemory();
+}
+
+absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step, bool training) {
+  const TrainingOptions& options = state_.options();
+  if (batch.tokens.dim() != 2 || batch.tokens.sizes() != batch.labels.sizes() ||
+      batch.tokens.size(0) != static_cast<int64_t>(batch.samples.size())) {
+    return absl::InternalError("the shapes of a micro-batch's tokens, labels and samples disagree");
+  }
+  if (!positions_.defined() || positions_.size(0) != batch.tokens.size(1)) {
+    positions_ =
+        at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
+  }
+  return MicroBatchContext{
+      .tokens = ToDevice(batch.tokens, options.device),
+      .labels = ToDevice(batch.labels, options.device),
+      .positions = positions_,
+      .samples = std::move(batch.samples),
+      .step = step,
+      .seed = options.seed,
+      .training = training,
+      .compute_type = options.types.compute,
+      .fp8 = options.types.fp8,
+      .casts = casts_,
+      .mesh = ShapeOf(groups_).CoordinatesOf(communicator_->rank()),
+      .axes = groups_.axes,
+  };
+}
+
+absl::Status Engine::LoadStep(int64_t step) {
+  std::vector<MicroBatchContext> contexts;
+  valid_tokens_.clear();
+  for (int64_t m = micro_batches_.begin; m < micro_batches_.end; ++m) {
+    const PhaseScope data(timer_, Phase::kData);
+    const MicroBatchPosition place = {.consumed = state_.counts().samples,
+                                      .micro_batch = m,
+                                      .micro_batches = state_.options().micro_batches};
+    MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Training(place));
+    valid_tokens_.push_back(static_cast<double>(CountValid(batch.labels)));
+    MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
+    contexts.push_back(std::move(context));
+  }
+  // A step that broke off has left some, and state may have been loaded since.
+  casts_->ForgetAll();
+  runner_.Begin(std::move(contexts));
+  reducer_->Begin();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
+  if (communicator_ == nullptr) return absl::FailedPreconditionError("a step needs a round");
+  MUSTER_RETURN_IF_ERROR(state_.commit().BeginStep());
+  const PhaseScope compute(timer_, Phase::kCompute);
+  StepOutcome outcome;
+  outcome.learning_rate = state_.options().schedule.At(state_.commit().next().step());
+  const v1alpha1::Version version = state_.commit().next();
+  const absl::Status ran = RunTable(requests, outcome);
+  const bool applied = state_.applied() && Same(*state_.applied(), version);
+  if (!ran.ok() && !applied) return ran;
+  outcome.after = ran;
+  return outcome;
+}
+
+absl::Status Engine::RunTable(const StepRequests& requests, StepOutcome& outcome) {
+  const int64_t step = state_.commit().next().step();
+  const auto run = [&](const std::string& what, auto&& part) {
+    return ExplainNoMemory(CatchTorch(what, part), state_);
+  };
+  MUSTER_RETURN_IF_ERROR(run(absl::StrCat("loading step ", step), [&] { return LoadStep(step); }));
+  for (const Task& task : table_) {
+    if (interrupt_.load(std::memory_order_relaxed)) {
+      return absl::AbortedError(absl::StrCat("interrupted before ", ToString(task)));
+    }
+    MUSTER_RETURN_IF_ERROR(run(absl::StrCat(ToString(task), " of step ", step),
+                               [&] { return RunTask(task, requests, outcome); }));
+  }
+  if (values_ == nullptr) return absl::OkStatus();
+  const PhaseScope communication(timer_, Phase::kCommunication);
+  return values_->AwaitAll();
+}
+
+absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome) {
+  switch (task.kind) {
+    case TaskKind::kForward:
+      return Forward(task);
+    case TaskKind::kBackward:
+      return Backward(task);
+    case TaskKind::kReduce:
+      return reducer_->Reduce(task.unit);
+    case TaskKind::kGather: {
+      const PhaseScope communication(timer_, Phase::kCommunication);
+      return values_->Gather(task.unit);
+    }
+    case TaskKind::kRelease: {
+      const PhaseScope communication(timer_, Phase::kCommunication);
+      casts_->Forget(state_.units()[static_cast<size_t>(task.unit)].parameters());
+      return values_->Release(task.unit);
+    }
+    case TaskKind::kVote:
+      MUSTER_RETURN_IF_ERROR(FinishReduce());
+      MUSTER_RETURN_IF_ERROR(state_.Seal());
+      return Vote(requests, outcome);
+    case TaskKind::kPrepare:
+      return Prepare();
+    case TaskKind::kConfirm:
+      return Confirm(outcome);
+    case TaskKind::kApply: {
+      MUSTER_RETURN_IF_ERROR(state_.Apply());
+      MUSTER_FAILPOINT("trainer.after_apply");
+      return absl::OkStatus();
+    }
+    case TaskKind::kBackwardInput:
+    case TaskKind::kBackwardWeight:
+    case TaskKind::kSend:
+    case TaskKind::kRecv:
+      break;
+  }
+  return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
+}
+
+absl::Status Engine::AwaitValues(int block) {
+  if (values_ == nullptr) return absl::OkStatus();
+  const PhaseScope communication(timer_, Phase::kCommunication);
+  return values_->AwaitBlock(block);
+}
+
+absl::Status Engine::Forward(const Task& task) {
+  MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
+  return runner_.Forward(task.block, task.micro_batch);
+}
+
+absl::Status Engine::Backward(const Task& task) {
+  MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
+  for (size_t u = 0; u < state_.units().size(); ++u) {
+    if (state_.units()[u].layout().users.back() != task.block) continue;
+    MUSTER_RETURN_IF_ERROR(reducer_->MicroBatchBegins(static_cast<int>(u)));
+  }
+  MUSTER_RETURN_IF_ERROR(runner_.Backward(task.block, task.micro_batch));
+  for (size_t u = 0; u < state_.units().size(); ++u) {
+    if (state_.units()[u].layout().users.front() != task.block) continue;
+    reducer_->MicroBatchDone(static_cast<int>(u), task.micro_batch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::FinishReduce() {
+  // The update changes the values, and a round that ends here begins with others.
+  casts_->ForgetAll();
+  {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    MUSTER_RETURN_IF_ERROR(reducer_->Finish());
+  }
+  for (const Unit& unit : state_.units()) MUSTER_RETURN_IF_ERROR(unit.CheckViews());
+  return absl::OkStatus();
+}
+
+absl::Status Engine::GatherGradients() {
+  if (groups_.shard == nullptr) return absl::OkStatus();
+  SliceGather gather(*groups_.shard);
+  for (const Unit& unit : state_.units()) {
+    unit.AllocateGradients();
+    MUSTER_RETURN_IF_ERROR(
+        gather.Start(unit.gradients(), unit.held().gradients, unit.layout().name));
+  }
+  return gather.Finish();
+}
+
+double Engine::TakeBusySeconds() {
+  const v1alpha1::PhaseTimes times = timer_.Totals();
+  const double busy = times.compute() + times.data();
+  return busy - std::exchange(busy_, busy);
+}
+
+absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
+  const TrainingOptions& options = state_.options();
+  const int64_t chunks = AllChunks(state_.units());
+  const Communicator& copies = groups_.replicas == nullptr ? *communicator_ : *groups_.replicas;
+  // The device computes both before the host waits for either.
+  const at::Tensor losses_on_device = runner_.LossesOnDevice(micro_batches_.leaves());
+  const SummedChunks sums = SumOwnChunks(state_.units(), copies.rank(), copies.size());
+  const at::Tensor losses = losses_on_device.cpu();
+  const VoteContribution share{.version = state_.commit().next(),
+                               .trajectory = options.trajectory,
+                               .first_micro_batch = micro_batches_.begin,
+                               .losses = AsSpan(losses),
+                               .valid_tokens = valid_tokens_,
+                               .chunks = sums.chunks,
+                               .chunk_squares = AsSpan(sums.squares),
+                               .save = requests.save,
+                               .stop = requests.stop,
+                               .copy = requests.asks_for_copy && requests.asks_for_copy(),
+                               .save_due = requests.save_due,
+                               .writing = requests.is_writing && requests.is_writing(),
+                               .rank = communicator_->rank(),
+                               .ranks = communicator_->size(),
+                               .busy_seconds = TakeBusySeconds(),
+                               .device_memory = MemoryForVote(options.device, device_bytes_)};
+  // The all-reduce destroys its input when it breaks off; `share` stays.
+  at::Tensor message =
+      ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));
+  MUSTER_FAILPOINT("trainer.before_vote");
+  {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "vote");
+    MUSTER_RETURN_IF_ERROR(state_.commit().VoteSent());
+    MUSTER_FAILPOINT("trainer.after_vote_sent");
+    MUSTER_RETURN_IF_ERROR(pending->Wait());
+  }
+  MUSTER_FAILPOINT("trainer.after_vote");
+  MUSTER_RETURN_IF_ERROR(
+      CheckVersions(AsSpan(message), state_.commit().next(), communicator_->size()));
+  MUSTER_RETURN_IF_ERROR(
+      CheckTrajectories(AsSpan(message), options.trajectory, communicator_->size()));
+  outcome.busy = DecodeBusyTimes(AsSpan(message), communicator_->size());
+  if (share.device_memory.has_value()) {
+    outcome.device_memory = DecodeDeviceMemory(AsSpan(message), communicator_->size());
+  }
+  const VoteTotals totals =
+      DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
+  outcome.copy = totals.copy_requests == communicator_->size();
+  outcome.save_due = totals.saves_due > 0.0;
+  outcome.writing = totals.writing > 0.0;
+  outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,
+                                state_.commit().next(), state_.commit().round());
+  return state_.commit().Decide(outcome.decision);
+}
+
+absl::Status Engine::Prepare() {
+  MUSTER_ASSIGN_OR_RETURN(update_is_finite_, state_.PrepareUpdate(*communicator_));
+  return state_.commit().Prepared();
+}
+
+absl::Status Engine::Confirm(StepOutcome& outcome) {
+  CommitMachine& commit = state_.commit();
+  at::Tensor message = ToTensor(EncodeConfirm(commit.voted(), update_is_finite_));
+  MUSTER_FAILPOINT("trainer.before_confirm");
+  {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "confirm");
+    MUSTER_RETURN_IF_ERROR(commit.ConfirmSent());
+    MUSTER_RETURN_IF_ERROR(pending->Wait());
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool finite,
+                          DecodeConfirm(AsSpan(message), commit.voted(), communicator_->size()));
+  if (!finite) {
+    outcome.decision =
+        WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().skipped);
+  }
+  return commit.Confirm(outcome.decision);
+}
+
+absl::Status Engine::ComputeGradients() {
+  MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
+  for (const Task& task : table_) {
+    if (task.kind == TaskKind::kVote) {
+      MUSTER_RETURN_IF_ERROR(FinishReduce());
+      return GatherGradients();
+    }
+    StepOutcome unused;
+    MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));
+  }
+  return absl::InternalError("the table has no vote");
+}
+
+double Engine::loss_sum() const {
+  const std::vector<double> losses = runner_.losses(micro_batches_.leaves());
+  return std::accumulate(losses.begin(), losses.end(), 0.0);
+}
+
+}  // namespace muster::trainer

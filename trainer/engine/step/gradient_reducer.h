@@ -1,0 +1,61 @@
+#ifndef MUSTER_TRAINER_ENGINE_STEP_GRADIENT_REDUCER_H_
+#define MUSTER_TRAINER_ENGINE_STEP_GRADIENT_REDUCER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/parallel/unit.h"
+
+namespace muster::trainer {
+
+// Sums the units' gradients over all micro-batches of all ranks. One instance serves one round,
+// with its rank, world size and communicators. A step calls Begin, for every micro-batch and unit
+// MicroBatchBegins and MicroBatchDone, Reduce for every unit, then Finish; after a Finish that
+// returns OK the slice that this rank holds of each unit's gradients is the sum, equal on all ranks
+// that hold it. Not thread-safe.
+class GradientReducer {
+ public:
+  virtual ~GradientReducer() = default;
+
+  virtual void Begin() = 0;
+  // Called before the first backward that adds to the unit's gradient of a micro-batch.
+  virtual absl::Status MicroBatchBegins(int unit) = 0;
+  // Called when the unit's gradient of this rank's micro-batch (counted from 0) is final.
+  virtual void MicroBatchDone(int unit, int micro_batch) = 0;
+  // Starts the collective; may wait for one that was started long before.
+  virtual absl::Status Reduce(int unit) = 0;
+  virtual absl::Status Finish() = 0;
+};
+
+// Adds micro-batches in place and ranks by one all-reduce per unit: the order of additions depends
+// on the world size.
+std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
+                                                 Communicator& communicator);
+
+// Adds ranks in two stages, for ranks that divide the state: each rank gets its slice from all
+// ranks of the `shard` group, and adds it up with the `replicas`, which hold the same slice in
+// other groups. So only 1/|shard| of a gradient crosses between groups. Units that divide their
+// gradients have memory for them as a whole from MicroBatchBegins until the end of the exchange
+// that Reduce starts, and a step calls Reduce `rounds` times for each; other units take part once.
+std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units, Communicator& shard,
+                                                    Communicator& replicas, int rounds);
+
+// Adds along the fixed tree over the `micro_batches` logical micro-batches of the step, whatever
+// the world size: the sums are bitwise equal. A rank of m micro-batches keeps about log2(m)
+// gradients at once and sends its maximal subtree nodes; the owner of a slice adds them in tree
+// order. Every rank gets all sums, or, if `own_slices`, only those of its slice among the ranks of
+// `communicator`.
+std::unique_ptr<GradientReducer> MakeDeterministicReducer(std::vector<Unit>& units,
+                                                          Communicator& communicator,
+                                                          int64_t micro_batches, bool own_slices);
+
+// Returns the bytes that the deterministic exchange sends beyond one gradient per rank, over all
+// ranks.
+int64_t DeterministicExtraBytes(int64_t gradient_bytes, int64_t micro_batches, int world);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_STEP_GRADIENT_REDUCER_H_

@@ -1,0 +1,149 @@
+#include "trainer/engine/store/compare_digests.h"
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "trainer/commit/judge_item.h"
+#include "trainer/engine/store/rejoin.h"
+#include "trainer/engine/testing/local_groups.h"
+#include "trainer/engine/testing/rejoin_fixture.h"
+#include "trainer/engine/testing/solo_engine.h"
+#include "trainer/parallel/unit_layout.h"
+
+namespace muster::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+using v1alpha1::ResumePoint;
+
+class CompareDigestsTest : public RejoinTest {
+ protected:
+  struct Outcome {
+    std::vector<absl::Status> said;
+    std::vector<bool> kept;  // by rank: it still holds the version
+  };
+  // Compares ranks that hold the truth, but for what `change` does to a rank's state.
+  Outcome Compare(
+      const MeshShape& mesh, const ResumePoint& resume,
+      const std::function<void(int rank, TrainingState&)>& change,
+      const std::function<Proof(int rank)>& prove = [](int) { return Proof::kNone; }) {
+    const auto ranks = static_cast<size_t>(mesh.size());
+    LocalGroups groups(mesh);
+    Outcome outcome{std::vector<absl::Status>(ranks), {}};
+    std::vector<int> kept(ranks);
+    std::vector<std::thread> threads;
+    for (int r = 0; r < mesh.size(); ++r) {
+      threads.emplace_back([&, r] {
+        auto state = MakeTinyState(TinyOptions(), 0.0);
+        Enter(*truth_.state->applied(), 1, *state);
+        Hold(ShardOf(mesh, r), *truth_.state, *state);
+        change(r, *state);
+        const RoundGroups of_rank = groups.Of(r);
+        if (of_rank.shard != nullptr) EXPECT_TRUE(GatherValues(*of_rank.shard, *state).ok());
+        outcome.said[static_cast<size_t>(r)] =
+            CompareDigests(resume, mesh, *of_rank.world, *state, [&] { return prove(r); });
+        kept[static_cast<size_t>(r)] = state->applied().has_value() ? 1 : 0;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    outcome.kept.assign(kept.begin(), kept.end());
+    return outcome;
+  }
+  ResumePoint AllLive(const MeshShape& mesh) {
+    std::vector<std::optional<Shard>> held;
+    for (int r = 0; r < mesh.size(); ++r) held.emplace_back(ShardOf(mesh, r));
+    return Resume(held);
+  }
+  // Changes one weight of these ranks, each in its own way.
+  static std::function<void(int, TrainingState&)> Spoil(const std::vector<int>& ranks) {
+    return [ranks](int rank, TrainingState& state) {
+      if (std::count(ranks.begin(), ranks.end(), rank) == 0) return;
+      state.units()[0].held().values.narrow(0, 3, 1).add_(1.0 + rank);
+    };
+  }
+  std::string NameOfUnit(size_t unit) const { return truth_.state->units()[unit].layout().name; }
+};
+
+TEST_F(CompareDigestsTest, TheFirstRankIsWrongWhereTheOthersAgree) {
+  const MeshShape mesh{.data = 3};
+  const Outcome outcome = Compare(mesh, AllLive(mesh), Spoil({0}));
+  for (const absl::Status& status : outcome.said) {
+    EXPECT_TRUE(absl::IsDataLoss(status));
+    EXPECT_EQ(status.message(),
+              "rank 0 and ranks 1 and 2 differ at step 2 (attempt 1) in the values of unit " +
+                  NameOfUnit(0) +
+                  "; the latter are in the majority: the former give up their state and receive "
+                  "it anew");
+  }
+  EXPECT_EQ(outcome.kept, (std::vector<bool>{false, true, true}));
+}
+
+TEST_F(CompareDigestsTest, OfTwoThatDifferTheCheckpointSaysWhichIsRight) {
+  const MeshShape mesh{.data = 2};
+  const Outcome outcome = Compare(mesh, AllLive(mesh), Spoil({0}), [](int rank) {
+    return rank == 0 ? Proof::kWrong : Proof::kRight;
+  });
+  for (const absl::Status& status : outcome.said) {
+    EXPECT_TRUE(absl::IsDataLoss(status));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("the latter have what the checkpoint has"));
+  }
+  EXPECT_EQ(outcome.kept, (std::vector<bool>{false, true}));
+}
+
+TEST_F(CompareDigestsTest, TwoThatDifferWithoutACheckpointKeepBothWhatTheyHave) {
+  const MeshShape mesh{.data = 2};
+  const Outcome outcome = Compare(mesh, AllLive(mesh), Spoil({1}));
+  for (const absl::Status& status : outcome.said) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 0 and rank 1 differ at step 2 (attempt 1) in the values of unit " +
+                          NameOfUnit(0) + ", and nothing tells which is right"));
+  }
+  EXPECT_EQ(outcome.kept, (std::vector<bool>{true, true}));
+}
+
+// Rank 0 has sent its state to ranks 2 and 3.
+TEST_F(CompareDigestsTest, RanksThatReceivedTheStateAreNoMajority) {
+  const MeshShape mesh{.data = 4};
+  const ResumePoint resume = Resume({Shard{}, Shard{}, std::nullopt, std::nullopt});
+  const auto spread = [](int rank, TrainingState& state) {
+    if (rank != 1) state.units()[0].held().values.narrow(0, 3, 1).add_(1.0);
+  };
+  const Outcome outcome = Compare(mesh, resume, spread);
+  EXPECT_TRUE(absl::IsFailedPrecondition(outcome.said[0])) << outcome.said[0];
+  EXPECT_EQ(outcome.kept, (std::vector<bool>{true, true, true, true}));
+}
+
+TEST_F(CompareDigestsTest, OfADividedStateEverySliceHasAMajorityOfItsOwn) {
+  const MeshShape mesh{.data = 3, .shard = 2};
+  const Outcome outcome = Compare(mesh, AllLive(mesh), [](int rank, TrainingState& state) {
+    if (rank == 1) state.optimizer().state(1)[0].add_(1.0);
+  });
+  for (const absl::Status& status : outcome.said) {
+    EXPECT_TRUE(absl::IsDataLoss(status));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 1 and ranks 3 and 5 differ at step 2 (attempt 1) in the "
+                          "optimizer's state of unit " +
+                          NameOfUnit(1)));
+  }
+  EXPECT_EQ(outcome.kept, (std::vector<bool>{true, false, true, true, true, true}));
+}
+
+TEST_F(CompareDigestsTest, CountsAreComparedToo) {
+  const MeshShape mesh{.data = 3};
+  const Outcome outcome = Compare(mesh, AllLive(mesh), [](int rank, TrainingState& state) {
+    if (rank == 2) state.set_counts({.updates = 1});
+  });
+  EXPECT_THAT(std::string(outcome.said[0].message()),
+              HasSubstr("in their version or their counts of updates, samples and skipped steps"));
+  EXPECT_EQ(outcome.kept, (std::vector<bool>{true, true, false}));
+}
+
+}  // namespace
+}  // namespace muster::trainer

@@ -1,0 +1,55 @@
+#ifndef MUSTER_TRAINER_ENGINE_STORE_KEPT_REPLICAS_H_
+#define MUSTER_TRAINER_ENGINE_STORE_KEPT_REPLICAS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/engine/link/copy_folder.h"
+#include "trainer/engine/store/rejoin.h"
+#include "trainer/parallel/slices.h"
+
+namespace muster::trainer {
+
+// The replicas of another rank's copies that this rank's agent keeps in memory. When that rank is
+// lost with its worker, this one reads its slice here and sends it to the ranks of the next round.
+// The folders are the agent's: nothing is written there. It reads this rank's own copies, too,
+// where they are of a slice that the state had before a round broke. Not thread-safe.
+class KeptReplicas {
+ public:
+  // `files` must outlive it. `own_folder` has this rank's own copies.
+  KeptReplicas(Files& files, std::string job_uid, std::string own_folder)
+      : files_(files), job_uid_(std::move(job_uid)), own_folder_(std::move(own_folder)) {}
+
+  // Call when a round is prepared.
+  void SetFolders(std::vector<std::string> folders);
+  // Adds the complete replicas to this rank's position.
+  void AddTo(v1alpha1::RankPosition& position) const;
+  // Returns the replica, or the own copy, of that slice, which must not outlive this. NotFound if
+  // there is none. One whose bytes are not those that were copied, or that is of another model, is
+  // not offered again; one that cannot be read now is, a few times.
+  absl::StatusOr<std::unique_ptr<StoredSlice>> Open(const v1alpha1::Version& version,
+                                                    const Shard& shard);
+  // Returns the bytes that were read since the last SetFolders().
+  int64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  class Slice;
+  void Refuse(const std::string& path, const absl::Status& why);
+
+  Files& files_;
+  const std::string job_uid_;
+  const std::string own_folder_;
+  std::vector<std::string> folders_;
+  FailedCopies failed_;
+  int64_t bytes_read_ = 0;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_STORE_KEPT_REPLICAS_H_

@@ -1,0 +1,304 @@
+#include "trainer/engine/store/rejoin.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/ops/empty.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "trainer/commit/held_shards.h"
+#include "trainer/commit/version.h"
+#include "trainer/engine/link/message_tensor.h"
+#include "trainer/engine/step/slice_gather.h"
+#include "trainer/parallel/chunk_view.h"
+#include "trainer/parallel/flat_memory.h"
+#include "trainer/parallel/slices.h"
+#include "trainer/parallel/unit_layout.h"
+
+namespace muster::trainer {
+namespace {
+
+absl::Status SendPosition(const TrainingState& state, Communicator& world, int to) {
+  const RunCounts& counts = state.counts();
+  at::Tensor position =
+      ToTensor<int64_t>({state.applied()->step(), state.applied()->attempt(), counts.updates,
+                         counts.samples, counts.skipped.in_row, counts.skipped.total});
+  return world.Send(position, to, "position")->Wait();
+}
+
+absl::Status ReceivePosition(const v1alpha1::Version& version, int from, Communicator& world,
+                             TrainingState& state) {
+  at::Tensor position = ToTensor(std::vector<int64_t>(6));
+  MUSTER_RETURN_IF_ERROR(world.Recv(position, from, "position")->Wait());
+  const int64_t* p = position.const_data_ptr<int64_t>();
+  if (p[0] != version.step() || p[1] != version.attempt()) {
+    return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
+                                            ") in place of ", ToText(version)));
+  }
+  state.set_counts({.updates = p[2], .samples = p[3], .skipped = {.in_row = p[4], .total = p[5]}});
+  return absl::OkStatus();
+}
+
+// Moves this rank's pieces of one unit from what it holds to what it will hold, which may be the
+// same: values and the optimizer's state.
+class UnitTransfer {
+ public:
+  UnitTransfer(const TrainingState& state, int unit, const HeldSlice& next,
+               const std::vector<at::Tensor>& next_optimizer)
+      : name_(state.units()[static_cast<size_t>(unit)].layout().name),
+        states_(state.optimizer().state_names()),
+        had_(state.units()[static_cast<size_t>(unit)].held().chunks),
+        has_(next.chunks),
+        from_(All(state.units()[static_cast<size_t>(unit)].held().values,
+                  state.optimizer().state(unit))),
+        into_(All(next.values, next_optimizer)) {}
+
+  // Copies what this rank keeps and is not there already.
+  void Keep() {
+    const TreeNode both = {std::max(had_.begin, has_.begin), std::min(had_.end, has_.end)};
+    if (both.leaves() <= 0) return;
+    for (size_t i = 0; i < into_.size(); ++i) {
+      if (into_[i].is_alias_of(from_[i])) continue;
+      Part(into_[i], has_, both).copy_(Part(from_[i], had_, both));
+    }
+  }
+  void Send(const SliceMove& move, Communicator& world) {
+    for (const at::Tensor& tensor : from_) {
+      pending_.push_back(world.Send(LeaseMemory(Part(tensor, had_, move.chunks)), move.to, name_));
+    }
+  }
+  // Returns the bytes that will come.
+  int64_t Receive(const SliceMove& move, Communicator& world) {
+    int64_t bytes = 0;
+    for (const at::Tensor& tensor : into_) {
+      const at::Tensor part = Part(tensor, has_, move.chunks);
+      bytes += static_cast<int64_t>(part.nbytes());
+      pending_.push_back(world.Recv(LeaseMemory(part), move.from, name_));
+    }
+    return bytes;
+  }
+  // Sends what this rank reads from `stored`, whose slice of the unit is `slice`; or takes it, as
+  // no rank can send to itself.
+  absl::Status SendStored(const SliceMove& move, StoredSlice& stored, const TreeNode& slice,
+                          Communicator& world) {
+    for (size_t i = 0; i < into_.size(); ++i) {
+      const at::Tensor piece = at::empty({move.chunks.leaves() * kChunkElements},
+                                         into_[i].options().device(c10::DeviceType::CPU));
+      const absl::Status read =
+          stored.Read(i == 0 ? name_ : absl::StrCat(name_, ".", states_[i - 1]),
+                      slice.leaves() * kChunkElements,
+                      (move.chunks.begin - slice.begin) * kChunkElements, piece);
+      if (!read.ok()) return Break(read, world);
+      if (move.to == world.rank()) {
+        Part(into_[i], has_, move.chunks).copy_(piece);
+      } else {
+        pieces_.push_back(piece.to(into_[i].device()));
+        pending_.push_back(world.Send(pieces_.back(), move.to, name_));
+      }
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Finish(Communicator& world) {
+    for (const auto& pending : pending_) {
+      if (const absl::Status status = pending->Wait(); !status.ok()) return Break(status, world);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The operations under way may be destroyed only when nothing can still arrive.
+  static absl::Status Break(const absl::Status& status, Communicator& world) {
+    world.Abort("the transfer of the state broke off");
+    return status;
+  }
+  static std::vector<at::Tensor> All(const at::Tensor& values, std::vector<at::Tensor> optimizer) {
+    optimizer.insert(optimizer.begin(), values);
+    return optimizer;
+  }
+  // Returns the chunks of `run` from a tensor that begins at those of `slice`.
+  static at::Tensor Part(const at::Tensor& tensor, const TreeNode& slice, const TreeNode& run) {
+    return ChunksOf(tensor, {run.begin - slice.begin, run.end - slice.begin});
+  }
+
+  const std::string name_;
+  const std::vector<std::string> states_;
+  const TreeNode had_, has_;
+  const std::vector<at::Tensor> from_, into_;
+  std::vector<at::Tensor> pieces_;  // read, and being sent
+  std::vector<std::unique_ptr<Pending>> pending_;
+};
+
+// One transfer, as this rank takes part in it.
+struct Transfer {
+  const v1alpha1::ResumePoint& resume;
+  const std::vector<std::optional<Shard>> held;  // by holder
+  const StoredSlices& stored;
+  Communicator& world;
+  const TrainingState& state;
+  int64_t received = 0;  // bytes, from the memory of other ranks
+
+  bool had() const { return held[static_cast<size_t>(world.rank())].has_value(); }
+  bool IsStored(int holder) const { return holder >= world.size(); }
+  int RankOf(int holder) const { return RankOfHolder(resume, world.size(), holder); }
+};
+
+// Moves this rank's part of `move` of one unit.
+absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer,
+                       UnitTransfer& unit) {
+  const int from = transfer.RankOf(move.from);
+  if (from == transfer.world.rank()) {
+    if (!transfer.IsStored(move.from)) {
+      unit.Send(move, transfer.world);
+      return absl::OkStatus();
+    }
+    return unit.SendStored(
+        move, *transfer.stored[static_cast<size_t>(move.from - transfer.world.size())],
+        SliceOf(chunks, *transfer.held[static_cast<size_t>(move.from)]), transfer.world);
+  }
+  if (move.to == transfer.world.rank()) {
+    const int64_t bytes =
+        unit.Receive({.from = from, .to = move.to, .chunks = move.chunks}, transfer.world);
+    if (!transfer.IsStored(move.from)) transfer.received += bytes;
+  }
+  return absl::OkStatus();
+}
+
+// Moves this rank's pieces of one unit by a plan of all ranks. What rests elsewhere is in memory
+// meanwhile, and, as everything that `next`, or a rank that held nothing, gets, is kept afterwards.
+absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, const Holding* next,
+                      Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  const bool had = transfer.had();
+  const bool sends = std::any_of(moves.begin(), moves.end(), [&](const SliceMove& move) {
+    return transfer.RankOf(move.from) == transfer.world.rank();
+  });
+  if (had && next == nullptr && !sends) return absl::OkStatus();
+  if (had) MUSTER_RETURN_IF_ERROR(state.rests().Bring(unit));
+  const StateRests& into = next == nullptr ? state.rests() : next->rests;
+  if (!had || next != nullptr) into.MakeRoom(unit);
+  {
+    const auto u = static_cast<size_t>(unit);
+    const Optimizer& optimizer = next == nullptr ? state.optimizer() : *next->optimizer;
+    UnitTransfer pieces(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
+                        optimizer.state(unit));
+    if (had) pieces.Keep();
+    for (const SliceMove& move : moves) {
+      MUSTER_RETURN_IF_ERROR(MovePiece(state.units()[u].layout().chunks(), move, transfer, pieces));
+    }
+    MUSTER_RETURN_IF_ERROR(pieces.Finish(transfer.world));
+  }
+  if (had) state.rests().Drop(unit);
+  return had && next == nullptr ? absl::OkStatus() : into.Keep(unit);
+}
+
+// Returns an error unless this rank has what the round's order says that it has.
+absl::Status CheckHoldings(const Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  const std::optional<Shard>& had = transfer.held[static_cast<size_t>(transfer.world.rank())];
+  if (had && !(*had == state.shard())) {
+    return absl::InternalError(absl::StrCat("the order to go says that this rank holds shard ",
+                                            had->index, " of ", had->count, ", and it holds ",
+                                            state.shard().index, " of ", state.shard().count));
+  }
+  for (int i = 0; i < transfer.resume.replicas_size(); ++i) {
+    if (transfer.resume.replicas(i).rank() != transfer.world.rank()) continue;
+    const auto at = static_cast<size_t>(i);
+    if (at >= transfer.stored.size() || transfer.stored[at] == nullptr) {
+      return absl::InternalError("the order to go names a replica that this rank did not open");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
+absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next, Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  std::vector<int64_t> sent(transfer.held.size());
+  for (size_t u = 0; u < state.units().size(); ++u) {
+    const auto moves = PlanMoves(state.units()[u].layout().chunks(), transfer.held, wanted, sent);
+    const absl::Status moved =
+        moves.ok() ? MoveUnit(static_cast<int>(u), *moves, next, transfer) : moves.status();
+    if (moved.ok()) continue;
+    state.rests().Discard();
+    transfer.world.Abort("the transfer of the state broke off");
+    return moved;
+  }
+  (next == nullptr ? state.rests() : next->rests).Swap();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Shard ShardOf(const MeshShape& mesh, int rank) {
+  return {mesh.CoordinatesOf(rank).shard, mesh.shard};
+}
+
+absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
+                                      Communicator& world, TrainingState& state,
+                                      const StoredSlices& stored) {
+  const int rank = world.rank();
+  Transfer transfer = {.resume = resume,
+                       .held = HeldShards(resume, world.size()),
+                       .stored = stored,
+                       .world = world,
+                       .state = state};
+  std::vector<Shard> wanted;
+  for (int r = 0; r < world.size(); ++r) wanted.push_back(ShardOf(mesh, r));
+  const Shard& mine = wanted[static_cast<size_t>(rank)];
+  MUSTER_RETURN_IF_ERROR(CheckHoldings(transfer));
+  for (const int receiver : resume.receivers()) {
+    if (rank == resume.donor()) {
+      MUSTER_RETURN_IF_ERROR(SendPosition(state, world, receiver));
+    } else if (rank == receiver) {
+      MUSTER_RETURN_IF_ERROR(ReceivePosition(resume.version(), resume.donor(), world, state));
+    }
+  }
+  if (!transfer.had()) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
+  if (state.Holds(mine)) {
+    MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, nullptr, transfer));
+    return transfer.received;
+  }
+  MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine));
+  MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, &next, transfer));
+  state.Adopt(std::move(next));
+  return transfer.received;
+}
+
+absl::Status GatherValues(Communicator& group, TrainingState& state) {
+  SliceGather gather(group);
+  StateRest& rest = *state.rests().weights;
+  const int units = static_cast<int>(state.units().size());
+  absl::Status status;
+  for (int u = 0; u < units; ++u) {
+    const Unit& unit = state.units()[static_cast<size_t>(u)];
+    unit.AllocateValues();
+    if (status.ok()) status = rest.Bring(u);
+    if (status.ok()) {
+      status = gather.Start(unit.values(), unit.held().values, unit.layout().name);
+    }
+  }
+  if (status.ok()) status = gather.Finish();
+  for (int u = 0; u < units; ++u) rest.Drop(u);
+  if (!status.ok()) group.Abort("the gathering of the values broke off");
+  return status;
+}
+
+absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
+  const at::Tensor mine = ToTensor<int64_t>({static_cast<int64_t>(trajectory)});
+  at::Tensor all = at::empty({communicator.size()}, at::kLong);
+  MUSTER_RETURN_IF_ERROR(communicator.AllGather(all, mine, "specs")->Wait());
+  const int64_t* specs = all.const_data_ptr<int64_t>();
+  for (int rank = 1; rank < communicator.size(); ++rank) {
+    if (specs[rank] == specs[0]) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("rank ", rank, " and rank 0 were given different specs"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,58 @@
+#ifndef MUSTER_TRAINER_ENGINE_STORE_REJOIN_H_
+#define MUSTER_TRAINER_ENGINE_STORE_REJOIN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/mesh_shape.h"
+#include "trainer/engine/state/training_state.h"
+
+namespace muster::trainer {
+
+// The steps by which the ranks of a new round come to hold one version. A failure loses only state
+// that was being replaced.
+
+// Returns the part of the state that a rank holds in rounds of this layout.
+Shard ShardOf(const MeshShape& mesh, int rank);
+
+// A slice of the state that is stored where this rank can read it.
+class StoredSlice {
+ public:
+  virtual ~StoredSlice() = default;
+  // Fills `into`, which is on the host, with elements of the flat tensor of this name, from `begin`
+  // on; the slice has `elements` of it.
+  virtual absl::Status Read(const std::string& name, int64_t elements, int64_t begin,
+                            const at::Tensor& into) = 0;
+};
+// By the place in ResumePoint.replicas; null for those that other ranks read.
+using StoredSlices = std::vector<std::unique_ptr<StoredSlice>>;
+
+// Resuming LIVE or from copies that are loaded, every rank comes to hold its shard of the new
+// layout: what it does not have comes from ranks that have it, or have it in `stored`, several of
+// which send at once. A rank keeps what it had until it has all of its new shard, so a transfer
+// that breaks off costs only ranks that held nothing. Called by all ranks; after an error `world`
+// is aborted.
+//
+// Returns the bytes that this rank received from the memory of others. What came from their
+// `stored` slices is not among them, because these ranks know how much they read.
+absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
+                                      Communicator& world, TrainingState& state,
+                                      const StoredSlices& stored = {});
+
+// Gathers the values of all units among the ranks of `group`, which hold one copy of the state
+// together. Repeatable. Values that are divided stay whole until Unit::ReleaseValues().
+absl::Status GatherValues(Communicator& group, TrainingState& state);
+
+// Called by all ranks. Fails unless all train by the spec with this hash.
+absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_STORE_REJOIN_H_

@@ -1,0 +1,18 @@
+#ifndef MUSTER_TRAINER_ENGINE_TABLE_COLLECTIVE_ORDER_H_
+#define MUSTER_TRAINER_ENGINE_TABLE_COLLECTIVE_ORDER_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "trainer/engine/table/task_table.h"
+
+namespace muster::trainer {
+
+// Returns InvalidArgument, naming two ranks, unless all ranks can run the reduces of their units,
+// and the gathers, without waiting for each other in a circle. Takes time linear in the tasks of
+// all ranks, because every rank checks the tables of all. Pure.
+absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TABLE_COLLECTIVE_ORDER_H_

@@ -1,0 +1,137 @@
+#include "trainer/engine/table/task_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::trainer {
+
+std::string_view Name(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kForward:
+      return "Forward";
+    case TaskKind::kBackward:
+      return "Backward";
+    case TaskKind::kBackwardInput:
+      return "BackwardInput";
+    case TaskKind::kBackwardWeight:
+      return "BackwardWeight";
+    case TaskKind::kGather:
+      return "Gather";
+    case TaskKind::kRelease:
+      return "Release";
+    case TaskKind::kReduce:
+      return "Reduce";
+    case TaskKind::kSend:
+      return "Send";
+    case TaskKind::kRecv:
+      return "Recv";
+    case TaskKind::kVote:
+      return "Vote";
+    case TaskKind::kPrepare:
+      return "Prepare";
+    case TaskKind::kConfirm:
+      return "Confirm";
+    case TaskKind::kApply:
+      return "Apply";
+  }
+  return "?";
+}
+
+std::string ToString(const Task& task) {
+  std::string inside;
+  const auto add = [&](const std::string& text) {
+    if (!inside.empty()) inside += ", ";
+    inside += text;
+  };
+  if (task.block >= 0) add(absl::StrCat("block ", task.block));
+  if (task.unit >= 0) add(absl::StrCat("unit ", task.unit));
+  if (task.micro_batch >= 0) add(absl::StrCat("micro-batch ", task.micro_batch));
+  if (task.gradient) add("gradient");
+  if (task.peer >= 0) add(absl::StrCat("peer ", task.peer));
+  return absl::StrCat(std::string(Name(task.kind)), "(", inside, ")");
+}
+
+namespace {
+
+std::vector<Task> PassesOf(const TableShape& shape, int micro_batch, bool backward) {
+  std::vector<Task> passes;
+  for (int b = 0; b < shape.blocks; ++b) {
+    passes.push_back({.kind = TaskKind::kForward, .block = b, .micro_batch = micro_batch});
+  }
+  for (int b = shape.blocks - 1; backward && b >= 0; --b) {
+    passes.push_back({.kind = TaskKind::kBackward, .block = b, .micro_batch = micro_batch});
+  }
+  return passes;
+}
+
+// Appends passes through blocks, with the values that they need gathered one block ahead, and after
+// each what `after` appends. Of passes of micro-batches from `own` on nothing runs but that.
+template <typename After>
+void Append(const TableShape& shape, const std::vector<Task>& passes, int own, TaskTable& table,
+            const After& after) {
+  const int units = shape.values_divided ? static_cast<int>(shape.unit_users.size()) : 0;
+  std::vector<bool> whole(static_cast<size_t>(units));
+  const auto needs = [&](size_t pass, int unit) {
+    const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
+    return pass < passes.size() &&
+           std::binary_search(users.begin(), users.end(), passes[pass].block);
+  };
+  const auto gather_for = [&](size_t pass) {
+    for (int u = 0; u < units; ++u) {
+      if (whole[static_cast<size_t>(u)] || !needs(pass, u)) continue;
+      table.push_back({.kind = TaskKind::kGather, .unit = u});
+      whole[static_cast<size_t>(u)] = true;
+    }
+  };
+  gather_for(0);
+  for (size_t p = 0; p < passes.size(); ++p) {
+    gather_for(p + 1);
+    if (passes[p].micro_batch < own) table.push_back(passes[p]);
+    for (int u = 0; u < units; ++u) {
+      if (!whole[static_cast<size_t>(u)] || needs(p + 1, u)) continue;
+      table.push_back({.kind = TaskKind::kRelease, .unit = u});
+      whole[static_cast<size_t>(u)] = false;
+    }
+    after(passes[p]);
+  }
+}
+
+}  // namespace
+
+TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most) {
+  TaskTable table;
+  const int rounds = shape.gradients_divided || shape.values_divided ? most : micro_batches;
+  std::vector<Task> passes;
+  for (int m = 0; m < rounds; ++m) {
+    const std::vector<Task> of_one = PassesOf(shape, m, /*backward=*/true);
+    passes.insert(passes.end(), of_one.begin(), of_one.end());
+  }
+  Append(shape, passes, micro_batches, table, [&](const Task& pass) {
+    if (pass.kind != TaskKind::kBackward) return;
+    if (!shape.gradients_divided && pass.micro_batch != rounds - 1) return;
+    for (size_t u = 0; u < shape.unit_users.size(); ++u) {
+      if (shape.unit_users[u].front() != pass.block) continue;
+      table.push_back({.kind = TaskKind::kReduce, .unit = static_cast<int>(u)});
+    }
+  });
+  table.push_back({.kind = TaskKind::kVote});
+  if (shape.optimizer_prepares) {
+    table.push_back({.kind = TaskKind::kPrepare});
+    table.push_back({.kind = TaskKind::kConfirm});
+  }
+  table.push_back({.kind = TaskKind::kApply});
+  const bool refresh = shape.divided && !shape.values_divided;
+  for (size_t u = 0; refresh && u < shape.unit_users.size(); ++u) {
+    table.push_back({.kind = TaskKind::kGather, .unit = static_cast<int>(u)});
+  }
+  return table;
+}
+
+TaskTable EvaluationTable(const TableShape& shape) {
+  TaskTable table;
+  Append(shape, PassesOf(shape, 0, /*backward=*/false), 1, table, [](const Task&) {});
+  return table;
+}
+
+}  // namespace muster::trainer

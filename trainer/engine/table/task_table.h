@@ -1,0 +1,90 @@
+#ifndef MUSTER_TRAINER_ENGINE_TABLE_TASK_TABLE_H_
+#define MUSTER_TRAINER_ENGINE_TABLE_TASK_TABLE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::trainer {
+
+// clang-format off
+// The tasks of one rank in one step, in order, as data: every form of parallelism is another table,
+// and the engine runs nothing else. Pure.
+//
+//   Forward, Backward      block and micro_batch; Backward also adds the parameters' gradients
+//   BackwardInput/Weight   the two halves of Backward, for blocks that can split it
+//   Gather, Reduce         unit; start a collective among the ranks that share the unit. The blocks
+//                          that use the unit wait for its Gather, the Vote for every Reduce
+//   Release                unit; frees the values that a Gather brought
+//   Send, Recv             micro_batch, peer, and block's outputs (if `gradient`, their gradient).
+//                          A Send is buffered
+//   Vote                   the collective among all ranks that decides the step
+//   Prepare, Apply         the optimizer's two halves; unit, or all units when it is -1
+//   Confirm                the collective by which all ranks agree on what they prepared
+// clang-format on
+enum class TaskKind {
+  kForward,
+  kBackward,
+  kBackwardInput,
+  kBackwardWeight,
+  kGather,
+  kRelease,
+  kReduce,
+  kSend,
+  kRecv,
+  kVote,
+  kPrepare,
+  kConfirm,
+  kApply,
+};
+
+struct Task {
+  TaskKind kind = TaskKind::kForward;
+  int block = -1;
+  int micro_batch = -1;  // counts from 0 within this rank
+  int unit = -1;
+  int peer = -1;
+  bool gradient = false;
+
+  bool operator==(const Task&) const = default;
+};
+
+using TaskTable = std::vector<Task>;
+
+// Formats a task for messages, e.g. "Backward(block 3, micro-batch 0)".
+std::string ToString(const Task& task);
+std::string_view Name(TaskKind kind);
+
+// The properties of model and optimizer that a table depends on.
+struct TableShape {
+  int blocks = 0;
+  // The blocks that use each unit, ascending.
+  std::vector<std::vector<int>> unit_users;
+  // Blocks whose Backward may be split.
+  std::vector<bool> can_split;
+  bool optimizer_prepares = false;
+  // The ranks divide the state: after Apply each has new values of its slices only.
+  bool divided = false;
+  // A rank has whole gradients of a unit during a backward pass only, and whole values only between
+  // a Gather and a Release. Values that rest elsewhere count as divided, even by one.
+  bool gradients_divided = false;
+  bool values_divided = false;
+};
+
+// Returns one rank's table for plain data parallelism: micro-batches one after the other; the
+// Reduce of a unit stands right after the last backward of its last user, so that it overlaps with
+// the backward of the blocks before it. If the state is divided, the values are gathered at the
+// end.
+//
+// If gradients are divided, units are reduced after the backward of each micro-batch. If values are
+// divided, those of a block are gathered while the block before it runs, and released after it.
+// Ranks then take part in the collectives of as many rounds as the rank with the `most`
+// micro-batches has.
+TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most);
+
+// Returns the table of one micro-batch's forward pass, for ranks that evaluate one each.
+TaskTable EvaluationTable(const TableShape& shape);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TABLE_TASK_TABLE_H_

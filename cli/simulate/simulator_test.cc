@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -153,6 +155,36 @@ TEST(Simulator, ABorrowerRunsForItsMinimumBetweenStops) {
   EXPECT_EQ(stops[0], 7);
   EXPECT_LE(stops[1], 2);
   EXPECT_GE(stops[1], 1) << "then its time is over";
+}
+
+// 600 jobs, half of them elastic, on 16 nodes whose GPUs are busy for 86 % of the time.
+TEST(Simulator, JobsWaitForLessOnceElasticOnesShrinkForTheBacklogAndNoMoreGpusAreIdle) {
+  std::mt19937 random(7);
+  const auto draw = [&random](int below) { return static_cast<int>(random() % below); };
+  std::string trace = "submit,duration,workers,min,gpus,queue,checkpoint\n";
+  int submit = 0;
+  for (int i = 0; i < 600; ++i) {
+    submit += draw(6400);
+    const int workers = std::vector<int>{1, 1, 2, 2, 4, 8}[draw(6)];
+    absl::StrAppend(&trace, submit, ",", 1800 + draw(27'000), ",", workers, ",",
+                    std::max(1, workers / 4), ",8,q,600\n");
+  }
+  std::vector<SimReport> reports;
+  for (const char* preemption : {"{}", "{shrinkAfter: 10m, minRuntime: 20m}"}) {
+    const std::string cluster = absl::StrCat(
+        "levels: [rack]\n"
+        "pools:\n"
+        "- {name: h100, nodes: 16, gpus: 8, perDomain: [4]}\n"
+        "queues:\n"
+        "- {name: q, quotas: [{resource: nvidia.com/gpu, nominal: \"128\"}], preemption: ",
+        preemption, "}\noptions: {stop: 30s, restart: 60s}\n");
+    reports.push_back(Play(cluster.c_str(), trace));
+    EXPECT_EQ(reports.back().finished, 600);
+    EXPECT_EQ(reports.back().stops, 0);
+  }
+  EXPECT_EQ(reports[0].shrinks, 0);
+  EXPECT_LT(reports[1].waits.at("q").mean, reports[0].waits.at("q").mean / 2);
+  EXPECT_GT(reports[1].utilisation, reports[0].utilisation - 0.005);
 }
 
 // The job behind would wait until the borrower's end, for a job that can never be placed.

@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """Tests the tables of docs/architecture.md on a small tree."""
 import pathlib
 import sys

@@ -92,7 +92,7 @@ TEST_F(RerunTest, AFinishedCommandWhoseScriptChangedIsRefusedAndFreshRunsIt) {
       run_->Output(),
       HasSubstr(absl::StrCat(
           "there is a job small already, and this would be another run of that name: ", folder_,
-          "/work.sh, which the command names, has changed since; to begin anew: "
+          "/work.sh, which the command names, has changed since; to begin anew, "
           "add --fresh; to keep both, give this one another "
           "metadata.name")));
   EXPECT_EQ(Read("result"), "first\n");

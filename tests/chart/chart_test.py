@@ -120,7 +120,7 @@ class Chart(unittest.TestCase):
         self.assertIn(f"\nversion: {version}\nappVersion: {version}\n", described)
 
     def test_every_flag_of_the_chart_is_one_of_the_operator(self):
-        documented = {flag for page in ("operations", "node-agent")
+        documented = {flag for page in ("operator-flags", "node-agent")
                       for flag in re.findall(r"`(--[a-z-]+)`", (ROOT / f"docs/{page}.md").read_text())}
         used = {flag for values in VALUES for flag in re.findall(r"^ +- (--[a-z-]+)=", rendered(values), re.M)}
         self.assertGreater(len(used), 6)

@@ -1,4 +1,5 @@
-// Runs the commands of docs/operations.md in their order, from installing to removing.
+// Runs the commands of docs/operations.md in their order, from installing to removing, and compares
+// the page of flags.
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -21,9 +22,9 @@ namespace {
 using testing::HasSubstr;
 using testing::UnorderedElementsAreArray;
 
-std::string Page() {
+std::string Page(const std::string& name) {
   return ReadFile(FileSystem(), absl::StrCat(std::getenv("TEST_SRCDIR"), "/",
-                                             std::getenv("TEST_WORKSPACE"), "/docs/operations.md"))
+                                             std::getenv("TEST_WORKSPACE"), "/docs/", name))
       .value_or("");
 }
 
@@ -54,8 +55,9 @@ TEST(OperationsTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   EXPECT_FALSE((*world)->cluster().Get(kube::kNamespaces, "muster-system").ok());
   EXPECT_FALSE((*world)->cluster().List(kube::kTrainingJobs).ok());
 
-  std::vector<std::string> marked = BlockNames(Page(), "run");
-  const std::vector<std::string> in_background = BlockNames(Page(), "run in background");
+  std::vector<std::string> marked = BlockNames(Page("operations.md"), "run");
+  const std::vector<std::string> in_background =
+      BlockNames(Page("operations.md"), "run in background");
   marked.insert(marked.end(), in_background.begin(), in_background.end());
   EXPECT_THAT(marked, UnorderedElementsAreArray(done)) << "a block of the page is run by nobody";
 }
@@ -66,7 +68,7 @@ TEST(OperationsTest, TheTableHasEveryFlag) {
   const auto usage = TestCluster::Run({program, "--nonsense=1"});
   ASSERT_TRUE(usage.ok()) << usage.status();
   EXPECT_EQ(usage->exit.code, 2);
-  const std::string page = Page();
+  const std::string page = Page("operator-flags.md");
   int flags = 0;
   const std::vector<std::string> lines = absl::StrSplit(usage->err, '\n');
   for (const std::string& line : lines) {

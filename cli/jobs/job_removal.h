@@ -14,8 +14,9 @@ namespace muster::cli {
 // Removes a job from this machine: ends workers left by an earlier `muster run`, and removes its
 // state. Checkpoints are never removed. Those in the job's own folder are set aside by
 // SetCheckpointsAside, so that a later job of the same name does not resume from them.
-// Returns where these are kept; empty if there are none. FailedPrecondition while another process
-// runs the job. After an error the job is whole, but no worker of it runs.
+// Returns the folder in which those are kept now, or "" if the job's folder had none.
+// FailedPrecondition while another process runs the job. After an error the job is whole, but no
+// worker of it runs.
 absl::StatusOr<std::string> RemoveJob(Files& files, const JobPaths& paths);
 
 // The parts of RemoveJob, for a removal that may still be taken back.

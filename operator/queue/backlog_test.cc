@@ -122,8 +122,8 @@ TEST(Backlog, JobsOfAHigherPriorityAndThoseInTheirMinRuntimeGiveNothing) {
   EXPECT_EQ(world.Of("important").job, "");
 }
 
-// A job of a lower priority is the first to give workers, and the queue's own policy stops nobody
-// for a job that has only waited.
+// The newcomer takes workers of the job with the lower priority first. No job is stopped only
+// because another one has waited.
 TEST(Backlog, JobsOfALowerPriorityGiveFirstAndNoneIsStopped) {
   QueueSpec queue = Patient("q", 32, 60);
   World world(Racks(1, 4), {queue});
@@ -152,9 +152,9 @@ TEST(Backlog, OtherQueuesAreLeftAlone) {
   EXPECT_FALSE(world.Runs("waits"));
 }
 
-// Random jobs come and go. Whenever the first job in line has waited for long enough and nobody is
-// leaving, shrinking all of its peers to their smallest sizes would not have let it in either. No
-// job that is not elastic is ever touched.
+// Jobs arrive and end at random. If the first job in line has waited for shrink_after and no worker
+// is leaving, then the job would not fit even if all others had their smallest sizes. No job is
+// ever stopped.
 TEST(Backlog, NoJobWaitsLongerThanThatForWorkersThatOthersCanSpare) {
   for (int seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);

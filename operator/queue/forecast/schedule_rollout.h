@@ -39,7 +39,8 @@ class ScheduleRollout {
   // Runs one cycle.
   std::vector<Decision> Decide();
   // Moves to the next time at which a job ends, workers go, a job loses its protection by
-  // min_runtime, or a queue's first job has waited for shrink_after; false if there is none.
+  // min_runtime, or a queue's first job has waited for shrink_after. Returns false if no such time
+  // is left.
   bool Advance();
   // Ends all running jobs at once.
   void EndAll();

@@ -106,9 +106,9 @@ class VictimTrial {
   std::map<int, int> taken_;  // workers taken, but not yielded, by borrowing queue
 };
 
-// Returns when elastic jobs of its queue may be shrunk for the newcomer because it has waited for
-// the queue's shrink_after; nothing if they may by now, or if there are none. O(running jobs of the
-// queue).
+// Returns the time from which elastic jobs of the newcomer's queue may be shrunk for it: that of
+// the queue's shrink_after. Returns nothing if that time has passed, or if no job of the queue
+// could give workers. O(running jobs of the queue).
 std::optional<absl::Time> ShrinkForItAt(absl::Time now, const QueueBook::State& state,
                                         const JobEntry& newcomer);
 

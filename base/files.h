@@ -24,10 +24,10 @@ namespace muster {
 // quota full. Nothing is durable before Sync() of the file and SyncDirectory() of its directory.
 // Files is thread-safe; the objects it returns are not, unless they say so. Sizes are in bytes.
 //
-// An object store promises less, and the callers of what it lacks ask IsObjectStore(). A directory
-// exists there as long as something is in it, and cannot be made, renamed or synced. A file cannot
-// be renamed or appended to. It appears, whole and durable, when Close() returns OK, and not at all
-// if the file is destroyed before.
+// An object store promises less; callers that need more ask IsObjectStore(). A directory exists
+// there as long as something is in it, and cannot be made, renamed or synced. A file cannot be
+// renamed or appended to. It appears, whole and durable, when Close() returns OK, and not at all if
+// it is destroyed before.
 
 enum class FileKind { kFile, kDirectory, kOther };
 
@@ -39,7 +39,7 @@ struct FileInfo {
 struct DirectoryEntry {
   std::string name;  // without the directory
   FileKind kind = FileKind::kFile;
-  std::optional<uint64_t> size = std::nullopt;  // of a file, where the list tells it
+  std::optional<uint64_t> size = std::nullopt;  // of a file, if the listing has it
 };
 
 enum class CreateMode {
@@ -48,7 +48,7 @@ enum class CreateMode {
   kAppend,     // creates a missing file, appends to an existing one
 };
 
-// Whose directories a removal may enter.
+// The owners whose directories RemoveTree() may remove.
 enum class TreeOwner { kAnybody, kThisUser };
 
 class WritableFile {
@@ -68,8 +68,7 @@ class ReadableFile {
   virtual absl::Status Read(uint64_t offset, char* into, size_t size) const = 0;
 };
 
-// A whole file, mapped read-only. Thread-safe. The caller ensures that nobody truncates the file
-// meanwhile.
+// A whole file, mapped read-only. Thread-safe. The file must not be truncated while it is mapped.
 class MappedFile {
  public:
   virtual ~MappedFile() = default;
@@ -91,24 +90,24 @@ class Files {
   virtual absl::Status MakeDirectories(const std::string& path) = 0;
   // Atomic. Replaces a file; AlreadyExists if `to` is a directory that is not empty.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
-  // Gives each of two existing entries the other's name, at one moment. Unimplemented where the
-  // file system cannot, as NFS: then nothing has changed.
+  // Swaps the names of two existing entries atomically. Unimplemented, with nothing changed, on
+  // file systems that cannot, such as NFS.
   virtual absl::Status Exchange(const std::string& a, const std::string& b);
   // Removes a file or an empty directory.
   virtual absl::Status Remove(const std::string& path) = 0;
   // Makes creations, renames and removals inside `directory` durable.
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
-  // Returns the greatest number if the storage has no limit that it tells.
+  // Returns the maximum of uint64_t if the storage reports no limit.
   virtual absl::StatusOr<uint64_t> FreeBytes(const std::string& path) = 0;
   // Removes a file, or a directory with its contents; OK if nothing is there. Symbolic links are
-  // removed, never followed, whatever others do in the directory meanwhile. With kThisUser it is
-  // PermissionDenied, and nothing in it is removed, if the directory is another user's.
+  // removed, never followed, even if other processes change the directory meanwhile. With
+  // kThisUser, a directory of another user is PermissionDenied, and nothing in it is removed.
   virtual absl::Status RemoveTree(const std::string& path, TreeOwner owner) = 0;
-  // PermissionDenied unless `path` itself, not what a link points to, is a directory of this user.
-  // Where storage has no users it is OK.
+  // Returns PermissionDenied unless `path` itself, not the target of a link, is a directory of this
+  // user; OK on storage without users.
   virtual absl::Status CheckOwnDirectory(const std::string& path) = 0;
   virtual bool IsObjectStore() const { return false; }
-  // Tells since when the storage answers nothing; nullopt if it does, or cannot tell.
+  // Returns how long the storage has failed; nullopt if it answers, or if that is not known.
   virtual std::optional<StorageTrouble> trouble() const { return std::nullopt; }
 };
 
@@ -119,13 +118,13 @@ Files& FileSystem();
 absl::StatusOr<std::string> ReadFile(Files& files, const std::string& path,
                                      size_t max_bytes = size_t{64} << 20);
 // Replaces the contents so that readers see either the old or the new ones: writes a temporary
-// file, syncs it, renames it and syncs the directory. Removes the temporary file on failure. In an
-// object store every file is written so.
+// file, syncs it, renames it and syncs the directory. Removes the temporary file on failure. An
+// object store writes every file atomically, without the temporary one.
 absl::Status WriteFileAtomically(Files& files, const std::string& path, std::string_view contents);
 // Creates `path` with `contents`, durably; AlreadyExists if it exists.
 absl::Status CreateExclusive(Files& files, const std::string& path, std::string_view contents);
-// RemoveTree() of anybody's, and of this user's: the latter for what is found by its name in a
-// directory that others can write to.
+// RemoveTree() with kAnybody and with kThisUser. The latter is for a path in a directory that other
+// users can write to.
 absl::Status RemoveAll(Files& files, const std::string& path);
 absl::Status RemoveAllOfThisUser(Files& files, const std::string& path);
 bool Exists(Files& files, const std::string& path);

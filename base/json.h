@@ -17,8 +17,8 @@ using Json = nlohmann::json;
 // key twice, the last one wins.
 absl::StatusOr<Json> ParseJson(std::string_view text, size_t max_bytes = size_t{64} << 20);
 
-// The same, but refuses a key that an object has twice. For documents of which no other reader may
-// see another content: models, tokenizers, checkpoints.
+// Like ParseJson, but refuses an object that has a key twice. For documents that all readers must
+// understand alike: models, tokenizers, checkpoints.
 absl::StatusOr<Json> ParseUniqueJson(std::string_view text, size_t max_bytes = size_t{64} << 20);
 
 // Serializes without throwing: invalid UTF-8 in strings is replaced by U+FFFD.

@@ -11,8 +11,8 @@
 
 #include "base/json.h"
 
-// Reads JSON whose shape is not known. A field that is absent, or of an unexpected type, reads as
-// empty, and so does every field of a value that is no object. Never throws.
+// Reads JSON of unknown shape. A field that is absent or of an unexpected type reads as empty, and
+// so does every field of a value that is not an object. Never throws.
 namespace muster {
 
 // Returns the value at a path of object keys, or null if it is absent. Copies no key.
@@ -22,9 +22,9 @@ const Json& ValueField(const Json& object, std::string_view name);
 std::string StringField(const Json& object, std::string_view name);
 bool BoolField(const Json& object, std::string_view name);
 std::optional<int64_t> IntegerField(const Json& object, std::string_view name);
-// Returns any number, without its fraction; 0 if there is none.
+// Returns any number without its fraction; 0 if the field is absent or not a number.
 int64_t NumberField(const Json& object, std::string_view name);
-// Return a list and an object; an empty one of that type if it is absent.
+// Return a list and an object; an empty one of that type if the field is absent.
 const Json& ArrayField(const Json& object, std::string_view name);
 const Json& ObjectField(const Json& object, std::string_view name);
 std::vector<std::string> StringsField(const Json& object, std::string_view name);

@@ -3,8 +3,8 @@
 
 #include <sys/types.h>
 
-// A pidfd is a descriptor that refers to one process for as long as it is open, whoever gets the
-// pid later. The functions that return an int set errno and return -1 on an error.
+// A pidfd is a descriptor that refers to one process for as long as it is open, even if another
+// process gets the pid later. The functions that return an int set errno and return -1 on an error.
 
 namespace muster {
 

@@ -40,7 +40,7 @@ class Process {
   virtual pid_t pid() const = 0;
   // Start time in clock ticks since boot; with the pid, it identifies the process on this boot.
   virtual uint64_t start_time() const = 0;
-  // A descriptor that becomes readable when the process ends; -1 if there is none.
+  // A descriptor that becomes readable when the process ends, or -1.
   virtual int poll_fd() const = 0;
   // Returns the exit status once the process has ended, else nullopt. The first such call reaps a
   // child; later calls repeat the result.
@@ -62,17 +62,16 @@ class ProcessLauncher {
   // Sends `signal` to every process that was started with `mark`, and to all its descendants;
   // returns the number of processes found. Zombies and this process do not count.
   virtual int SignalMarked(const std::string& mark, int signal) = 0;
-  // Kills all of them, with any they start meanwhile, and returns when they have ended.
-  // DeadlineExceeded if one, in an uninterruptible system call, has not ended within `patience`, or
-  // if processes come and go so fast that this is not certain by then.
+  // Kills the processes that SignalMarked finds, with any that they start meanwhile, and returns
+  // once all have ended. DeadlineExceeded if one, in an uninterruptible system call, has not ended
+  // within `patience`, or if processes come and go so fast that this is not certain by then.
   virtual absl::Status EndMarked(const std::string& mark, absl::Duration patience) = 0;
 
   // The operating system's processes. Lives forever; thread-safe.
   static ProcessLauncher& Real();
 };
 
-// Returns the start time of a running process; NotFound if there is none. A zombie, which has ended
-// and waits to be reaped, does not count as running.
+// Returns the start time of a running process; NotFound if it has ended. A zombie has ended.
 absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid);
 
 // Returns "exit code 3" or "killed by SIGKILL (9)".

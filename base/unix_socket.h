@@ -19,7 +19,8 @@ std::string UnixPath(const std::string& address);
 absl::StatusOr<sockaddr_un> UnixSocketAddress(const std::string& path);
 
 // Makes `folder` with mode 0700 if it does not exist. An existing one is never changed: it must be
-// a directory of this user that nobody else may enter, else PermissionDenied with the reason.
+// a directory that belongs to this user and is closed to all others, else PermissionDenied with the
+// reason.
 absl::Status MakePrivateFolder(const std::string& folder);
 
 // Prepares the path of a socket that only this user may use: makes its folder private, and removes

@@ -189,7 +189,7 @@ TEST(CommandsTest, AFlagWithAUriOfAnotherSchemeIsNoFolder) {
             "file:///PATH\n");
 }
 
-// Regression: bare `muster stop` stopped the only job there was, which nobody had named.
+// Regression: bare `muster stop` stopped the only job, although the user had not named it.
 TEST(CommandsTest, CommandsThatEndAJobNeedItsName) {
   const std::string root = Root("bare");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());

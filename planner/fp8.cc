@@ -29,8 +29,8 @@ int32_t NextWidth(ModelShape shape) {
   return shape.width;
 }
 
-// Returns a length near `sequence` with which a micro-batch of at most `positions` long sequences
-// fits: the next one, or the last before; 0 if there is none.
+// Returns a sequence length near `sequence` with which a micro-batch has a multiple of kFp8Multiple
+// tokens: the next one, or the one before it if that is more than `positions`; 0 if neither exists.
 int64_t NearSequence(int64_t sequence, int64_t micro_batch, int64_t positions) {
   const int64_t multiple = kFp8Multiple / std::gcd(kFp8Multiple, micro_batch);
   const int64_t next = RoundUp(sequence, multiple);

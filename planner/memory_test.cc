@@ -86,7 +86,7 @@ TEST(LogitsRows, ChunksOfAGpuAreMultiplesOfWhatItComputesAtOnce) {
   };
   EXPECT_EQ(rows(4096, 50304), 4096);
   EXPECT_EQ(rows(5120, 50304), 5120);   // the most
-  EXPECT_EQ(rows(32768, 50304), 4864);  // 7 chunks, the last of which has fewer
+  EXPECT_EQ(rows(32768, 50304), 4864);  // 7 chunks; the last has fewer rows
   EXPECT_EQ(rows(8192, 128256), 2048);
   EXPECT_EQ(rows(4096, int64_t{1} << 22), 256);  // never fewer, if there are as many
   EXPECT_EQ(rows(7, int64_t{1} << 30), 7);

@@ -44,7 +44,7 @@ struct RankEnded {
   int code = 0;    // 128+signal if killed
   int signal = 0;  // 0 if it exited
   std::string log_tail;
-  // The kernel killed a process of the container, for want of memory, no later than this one ended.
+  // The kernel's OOM killer had killed a process of the container by the time that this one ended.
   bool out_of_memory = false;
 };
 // The answer to ReservePort.
@@ -52,16 +52,17 @@ struct PortReserved {
   v1alpha1::RoundId round;
   int port = 0;
 };
-// The agent serves replicas of others' copies there now, or those that it keeps have changed.
+// The agent now serves replicas of other workers' copies at kept.endpoint, or the replicas that it
+// keeps have changed.
 struct ReplicasChanged {
   v1alpha1::ReplicasKept kept;
-  // The workers among them whose replicas are in memory, where ranks can read them. Of the others
-  // there are copies on the disk alone.
+  // The workers in `kept` whose replicas are in memory, where ranks can read them. The others'
+  // copies are on the disk alone.
   std::vector<int> in_memory;
 };
-// The answer to FetchReplicas: what could be fetched lies among the copies of the ranks.
+// The answer to FetchReplicas: the copies that could be fetched lie among those of the ranks.
 struct ReplicasFetched {};
-// How the replicas of a rank's copies stand has changed, or is told again.
+// States which of a rank's copies are whole at the peer, after a change or as a repetition.
 struct ReplicaReported {
   int local_rank = 0;
   v1alpha1::ReplicaReport report;
@@ -115,26 +116,26 @@ struct SendToOperator {
 struct ReservePort {
   v1alpha1::RoundId round;
 };
-// Serves replicas of others' copies from now on, in that many bytes, and the copies that are below
-// the folder `disk`; answered by ReplicasChanged.
+// Keeps and serves replicas of other workers' copies from now on, in `room` bytes, and serves the
+// copies below the folder `disk`; answered by ReplicasChanged.
 struct ServeReplicas {
   int64_t room = 0;
   std::string disk;  // empty: no copies on disk
 };
-// Keeps on disk the next copy of each rank that is of that step or a later one.
+// Keeps on disk the next copy of each rank at `from_step` or later.
 struct KeepOnDisk {
   int64_t from_step = 0;
 };
-// Removes the job's copies from the disk, at the end: the job has ended, and nobody goes on from
-// them.
+// Removes the job's copies from the disk when the agent ends: the job has ended, and no worker will
+// go on from them.
 struct RemoveFromDisk {};
-// Streams the ranks' copies to that peer from now on; nullopt: to nobody. Answered by
-// ReplicaReported for each rank, again when a copy is whole there.
+// Streams the ranks' copies to `peer` from now on; nullopt stops it. Answered by ReplicaReported
+// for each rank, and again when a copy is whole at the peer.
 struct ReplicateTo {
   std::optional<v1alpha1::ReplicaPeer> peer;
 };
-// Fetches the copies of worker `of` from the disk, if copies are kept there, and from those peers,
-// in at most that time, for this worker's ranks; answered by ReplicasFetched.
+// Fetches the copies of worker `of` for this worker's ranks, from the disk, if copies are kept
+// there, and from `sources`, in at most the time `within`; answered by ReplicasFetched.
 struct FetchReplicas {
   int of = 0;
   std::vector<v1alpha1::ReplicaPeer> sources;

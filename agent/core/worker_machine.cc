@@ -85,8 +85,9 @@ void WorkerMachine::On(const OperatorMessageReceived& event) {
     case v1alpha1::OperatorMessage::kWelcome:
       return OnWelcome(message.welcome());
     case v1alpha1::OperatorMessage::kNotLeader:
-      // If no address is given, nobody leads, but the operator is alive. Otherwise a leader that
-      // this agent cannot reach counts a command's orphanDeadline from its own last contact.
+      // Without an address there is no leader, but the operator is alive. With an address there is
+      // a leader, perhaps out of this agent's reach, which counts a command's orphanDeadline from
+      // its own last contact.
       if (!RunsCommand() || message.not_leader().address().empty()) detached_at_ = now_;
       return Do(Redial{message.not_leader().address(), "the peer is not the leader"});
     case v1alpha1::OperatorMessage::kPrepare:

@@ -9,8 +9,8 @@
 namespace muster::agent {
 
 // Reads the devices on which CUDA can compute here: in a container those that it was given, else
-// all of the machine. GPUs that the driver has lost, and GPUs that are divided into no MIG device
-// yet, are none. `nvml` as for NvmlLibrary::Load(). Blocks until the driver is up: seconds on a
+// all of the machine. GPUs that the driver has lost, and GPUs in MIG mode without a MIG device, are
+// not listed. `nvml` as for NvmlLibrary::Load(). Blocks until the driver is up: seconds on a
 // machine whose driver does not stay loaded.
 GpuDevices ReadGpuDevices(const std::string& nvml, const SysfsTree& sys);
 

@@ -8,12 +8,12 @@
 #include "agent/hardware/reading.h"
 #include "agent/hardware/sysfs_tree.h"
 
-// Reads a machine's hardware but its GPUs from sysfs. Each function returns what it finds, in the
+// Reads a machine's hardware, except GPUs, from sysfs. Each function returns what it finds, in the
 // order of names; what it cannot read is left out. Blocking calls of some microseconds per file.
 namespace muster::agent {
 
 std::vector<NumaReading> ReadNumaNodes(const SysfsTree& sys);
-// Physical cards only: an interface without a device, such as lo or a bridge, is none.
+// Physical cards only: an interface without a device, such as lo or a bridge, is left out.
 std::vector<NetworkCardReading> ReadNetworkCards(const SysfsTree& sys);
 // The ports of InfiniBand and RoCE adapters.
 std::vector<InfinibandReading> ReadInfinibandPorts(const SysfsTree& sys);

@@ -59,13 +59,13 @@ struct GpuDevice {
 };
 
 struct GpuDevices {
-  // Why there are none, in words; empty if NVML answers.
+  // Why NVML cannot list devices, in words; empty if it answers.
   std::string absence;
   std::string driver_version;  // "580.65.06"
   // In the order of the driver.
   std::vector<GpuDevice> devices;
-  // The number of steps between two devices, by their places in `devices`: 0 within one GPU, 1 over
-  // NVLink, 2 to 7 over ever more of the machine.
+  // The distance between two devices, by their places in `devices`: 0 within one GPU, 1 over
+  // NVLink, 2 to 7 from one board to the whole machine.
   std::vector<std::vector<int>> distances;
 };
 
@@ -134,7 +134,7 @@ struct DiskReading {
 // The kernel's own view of its clock, by adjtimex(2).
 struct ClockReading {
   bool synchronized = false;     // by NTP or another source
-  double max_error_seconds = 0;  // the kernel's bound, which grows while nobody sets the clock
+  double max_error_seconds = 0;  // the kernel's bound; grows while the clock is not set
 };
 
 }  // namespace muster::agent

@@ -30,7 +30,7 @@ namespace muster::agent {
 struct NodeAgentOptions {
   NodeAgentFlags flags;
   std::string authority_pem;  // of the coordinator; empty on a unix socket
-  // A signalfd for SIGTERM and SIGINT; -1 if there is none.
+  // A signalfd for SIGTERM and SIGINT; -1 if signals are not handled.
   int signal_fd = -1;
   std::vector<std::string> environment;  // of ibnetdiscover, NAME=VALUE
 };
@@ -51,7 +51,7 @@ class NodeAgent {
   // Ends the stream so that everything sent arrives.
   void Stop();
 
-  // Empty if there are no metrics.
+  // Returns the address of the metrics; empty if they are not served.
   std::string metrics_address() const { return metrics_ == nullptr ? "" : metrics_->address(); }
 
  private:

@@ -18,8 +18,8 @@ class NoticeSource {
 
   // The name of the cloud, as in Notice::who.
   virtual const char* cloud() const = 0;
-  // Returns OK if this cloud's service answers. Errors: kUnavailable (nobody answers, or another
-  // service does).
+  // Returns OK if this cloud's service answers. Errors: kUnavailable (no service answers, or
+  // another one does).
   virtual absl::Status Probe() = 0;
   // Returns the most urgent notice, or nullopt if none is announced now. `wall` is the time of the
   // call. An error says nothing about notices. Errors: kUnavailable (no answer, or none that the

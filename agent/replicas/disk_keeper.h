@@ -23,9 +23,9 @@
 
 namespace muster::agent {
 
-// Keeps copies of the worker's ranks on the disk of its node, as it is told, and offers those that
-// are there. A thread of its own does it, so that nobody waits for a slow disk. A copy that cannot
-// be kept is passed over; training goes on. Thread-safe.
+// Keeps copies of the worker's ranks on the disk of its node when ordered to, and offers the copies
+// that are on that disk. Writes in a thread of its own, so that training does not wait for a slow
+// disk. A copy that cannot be kept is skipped; training goes on. Thread-safe.
 class DiskKeeper {
  public:
   struct Options {
@@ -33,7 +33,7 @@ class DiskKeeper {
     std::string memory;  // the folder of the copies in memory, below which each rank has one
   };
 
-  // All must outlive it. `on_change` is called, without a lock, once it has looked at the disk, and
+  // All must outlive it. `on_change` is called, without a lock, once the disk has been read, and
   // when Workers() has changed. Fails if the copies in memory cannot be watched.
   static absl::StatusOr<std::unique_ptr<DiskKeeper>> Start(Options options, Files& disk,
                                                            Files& memory, const Clock& clock,
@@ -42,19 +42,18 @@ class DiskKeeper {
   // Cancels what is under way, in whichever thread, and keeps nothing from now on.
   void Stop();
 
-  // Keeps the next copy of each rank that is of that step or a later one, besides those of the
-  // calls before. So agents that get the same calls keep copies of the same steps, whenever they
-  // get them.
+  // Keeps the next copy of each rank at `step` or later, besides those of earlier calls. Agents
+  // that get the same calls thus keep copies of the same steps, whenever the calls arrive.
   void KeepFrom(int64_t step);
-  // The job has ended: its copies are removed when this object is destroyed, those of other workers
-  // on the node, too.
+  // Call when the job has ended. Its copies on the node, also those of other workers, are removed
+  // when this object is destroyed.
   void RemoveAtEnd();
 
-  // Returns the indices of the workers of which there are copies; nullopt before it has looked.
+  // Returns the indices of the workers whose copies it has; nullopt before the disk has been read.
   std::optional<std::vector<int>> Workers() const;
   std::vector<DiskStore::Replica> Of(int index) const { return store_.Of(index); }
-  // Copies what is there of worker `index` into memory, as copies of this worker's ranks, until
-  // `deadline`. May take the time that the disk needs.
+  // Copies what the disk has of worker `index` into memory, as copies of this worker's ranks, until
+  // `deadline`. Blocks for as long as the disk takes.
   FetchedCopies TakeIntoMemory(int index, absl::Time deadline);
 
  private:
@@ -77,9 +76,10 @@ class DiskKeeper {
   const std::function<void()> on_change_;
   const WakeFd wake_;
   DiskStore store_;
-  CopiesWatch watch_;                        // only the thread touches it
-  bool works_ = false;                       // likewise: the folder can be written
-  std::map<int, std::set<int64_t>> wanted_;  // likewise: the least steps of copies, by local rank
+  // Only the thread touches these three.
+  CopiesWatch watch_;
+  bool works_ = false;                       // the folder can be written
+  std::map<int, std::set<int64_t>> wanted_;  // the least steps of copies, by local rank
 
   mutable Mutex mu_;
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;

@@ -21,11 +21,11 @@ namespace muster::agent {
 //   FOLDER/muster-copies-JOBUID/worker-N/rank-M/step-000001000
 //   FOLDER/muster-copies-JOBUID/USED      when a copy was last kept, RFC 3339
 //
-// Each agent writes below its own worker's folder alone, and keeps the two newest copies of a rank:
-// while a copy is written somewhere, the one before is what all workers have. A copy appears whole
-// and durable. The folder of a job that ends with success is removed, and those of other jobs that
-// nobody has used for a week, and nothing else of others. Thread-safe, apart from Keep(), which one
-// thread calls.
+// Each agent writes only below its own worker's folder, and keeps the two newest copies of a rank:
+// while the newest one is still being written somewhere, the one before is what all workers have. A
+// copy appears whole and durable. The folder of a job that ends with success is removed, and so are
+// folders of other jobs that were not used for a week; nothing else of other jobs is touched.
+// Thread-safe, apart from Keep(), which one thread calls.
 class DiskStore {
  public:
   using Replica = ReplicaStore::Replica;
@@ -39,11 +39,11 @@ class DiskStore {
   // `disk` writes there, `memory` reads the ranks' copies; both and `clock` must outlive it.
   DiskStore(Options options, Files& disk, Files& memory, const Clock& clock);
 
-  // Call first. Removes what an agent that was killed left half-written, and folders of other jobs
-  // that are not used any more. Fails as the file system does.
+  // Call first. Removes the half-written copies of a killed agent, and folders of other jobs that
+  // are no longer used. Fails as the file system does.
   absl::Status Open();
-  // Keeps the copy in the directory `path` of memory. ResourceExhausted if the disk is full;
-  // Aborted if the rank has removed the copy meanwhile. `check` as in TransferCopy().
+  // Keeps the copy that is in the directory `path` of memory. ResourceExhausted if the disk is
+  // full; Aborted if the rank has removed the copy meanwhile. `check` as in TransferCopy().
   absl::Status Keep(const std::string& path, int local_rank, Check check);
 
   // Call when the job has ended: removes its folder, with the copies of all workers.
@@ -51,7 +51,7 @@ class DiskStore {
 
   // Returns the whole copies of the worker, the newest of each rank first.
   std::vector<Replica> Of(int index) const;
-  // Returns the indices of the workers of which it has copies.
+  // Returns the indices of the workers whose copies it has.
   std::vector<int> Workers() const;
 
  private:

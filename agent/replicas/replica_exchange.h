@@ -28,10 +28,10 @@
 
 namespace muster::agent {
 
-// All that one agent does about copies beyond those in its ranks' memory: keeps replicas of another
-// worker's, has its own kept there and on the disk of its node, and fetches them in the place of a
-// lost worker. Used by one thread, which it never blocks but at its end; its own threads do the
-// work.
+// Replicates copies for one agent: keeps replicas of another worker's copies in memory, has its own
+// ranks' copies kept by a peer and on the disk of its node, and fetches the copies of a worker
+// whose place it takes. Used by one thread, which it blocks only when it is destroyed; threads of
+// its own do the work.
 class ReplicaExchange {
  public:
   struct Options {
@@ -40,7 +40,7 @@ class ReplicaExchange {
     std::string host;  // by which others reach it
     // The folder of this agent's copies, which must exist, and is private to this user.
     std::string folder;
-    // Serves on a socket in that folder, and otherwise on any port, with keys.
+    // Serves on a Unix socket in that folder; else on any TCP port, with keys.
     bool on_socket = false;
   };
 
@@ -48,21 +48,21 @@ class ReplicaExchange {
   ReplicaExchange(Options options, Files& files, const Clock& clock);
   ~ReplicaExchange();
 
-  // Must be called before Serve() unless it serves on a socket, and again with each new
-  // certificate.
+  // Call before Serve(), unless it serves on a socket, and again with each new certificate.
   void SetKeys(PeerKeys keys) { keys_.Set(std::move(keys)); }
   // Begins to serve and to watch the copies. `room` bounds the replicas that it keeps, in bytes;
   // `disk` is the folder of copies on disk, or empty. May be repeated with another room.
   absl::Status Serve(int64_t room, const std::string& disk = "");
-  // As DiskKeeper::KeepFrom; without effect if there are no copies on disk.
+  // As DiskKeeper::KeepFrom(). Does nothing without copies on disk.
   void KeepOnDisk(int64_t from_step);
-  // As DiskKeeper::RemoveAtEnd; without effect likewise.
+  // Removes the job's copies from the disk when the agent ends. Does nothing without copies on
+  // disk.
   void RemoveFromDiskAtEnd();
-  // As ReplicaSender::SetPeer; without effect before Serve().
+  // As ReplicaSender::SetPeer(). Does nothing before Serve().
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
-  // Fetches the copies of worker `of` from the disk, and newer ones from each of `sources`, or
-  // without a disk from the first of them that has any, and returns ReplicasFetched in Take(), at
-  // the latest after `within`. One fetch at a time.
+  // Fetches the copies of worker `of` from the disk, then newer ones from each of `sources`;
+  // without a disk, from the first of `sources` that has any. Take() returns ReplicasFetched at the
+  // latest after `within`. One fetch at a time.
   void Fetch(int of, std::vector<v1alpha1::ReplicaPeer> sources, absl::Duration within);
 
   // Readable when Take() has something to return.

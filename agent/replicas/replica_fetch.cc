@@ -18,7 +18,7 @@ namespace {
 
 using v1alpha1::ReplicaPart;
 
-// Frees the memory of the older copies at once: the room is for three.
+// Frees the memory of older copies at once, because there is room for three of a rank.
 void KeepNewest(Files& files, const std::string& folder) {
   const std::vector<CheckpointListing> copies = CompleteCopies(files, folder);
   for (size_t i = kCopiesOfARank; i < copies.size(); ++i) {
@@ -26,7 +26,8 @@ void KeepNewest(Files& files, const std::string& folder) {
   }
 }
 
-// Returns the newest version of which each of the ranks has a copy or a newer one.
+// Returns the oldest among the ranks' newest copies: each rank has that version or a newer one.
+// nullopt if a rank has no copy.
 std::optional<v1alpha1::Version> NewestOfAll(Files& files, const std::string& folder, int ranks) {
   std::optional<std::pair<int64_t, int64_t>> least;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -8,22 +8,22 @@
 
 namespace muster::agent {
 
-// The pace of a stream of replicas: slow enough to disturb the training beside it little, fast
-// enough that the next copy need not wait for it. The bytes are spread evenly over half of the
-// shortest of the last intervals between copies; before there is an interval they go at once. Pure;
-// times are monotonic.
+// The pace of a stream of replicas: slow enough to disturb training little, fast enough that the
+// next copy need not wait. The bytes are spread evenly over half of the shortest of the last
+// intervals between copies; before there is an interval they are sent at once. Pure; times are
+// monotonic.
 class ReplicaPace {
  public:
-  // `ranks` copies are made at each time, and sent one after the other.
+  // `ranks` copies are made at a time, and sent one after the other.
   explicit ReplicaPace(int ranks) : ranks_(ranks) {}
 
-  // Tells that a rank has completed a copy.
+  // Call when a rank has completed a copy.
   void NoteCopy(int local_rank, absl::Time now);
-  // Returns the earliest time of the next part of a copy that was begun at `begun`, of which `sent`
-  // of `total` bytes have gone.
+  // Returns the earliest time to send the next part of a copy whose stream began at `begun` and has
+  // sent `sent` of `total` bytes.
   absl::Time NextPart(absl::Time begun, int64_t sent, int64_t total) const;
-  // Returns the time in which a copy of so many bytes must arrive: a stream that takes longer is
-  // stuck, and given up.
+  // Returns the time limit for sending a copy of `bytes`: a stream that takes longer is stuck, and
+  // given up.
   absl::Duration Deadline(int64_t bytes) const;
 
  private:

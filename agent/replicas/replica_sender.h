@@ -26,15 +26,15 @@
 
 namespace muster::agent {
 
-// Streams each copy that the worker's ranks complete to the agent of another worker, the newest
-// first; copies that were replaced meanwhile are passed over. The ranks are told when a copy is
-// whole there, because they keep it until the next one is, and when copies are not taken, so that
-// they do not wait. A thread of its own does it, so that no step waits for a slow or dead peer:
-// then only the replica is older. Thread-safe.
+// Streams each copy that the worker's ranks complete to the agent of another worker; a copy that
+// was replaced before its turn is skipped. The ranks are told when a copy is whole at the peer,
+// because they keep it until the next one is, and when the peer takes no copies, so that they do
+// not wait. A thread of its own does the work, so that no step waits for a slow or dead peer: only
+// the replica gets older. Thread-safe.
 class ReplicaSender {
  public:
   using Dial = std::function<std::shared_ptr<grpc::Channel>(const v1alpha1::ReplicaPeer&)>;
-  // Tells a rank how the replicas of its copies stand; called from several threads, and may not
+  // Tells a rank which of its copies are whole at the peer. Called from several threads; must not
   // call the sender.
   using Tell = std::function<void(int local_rank, const v1alpha1::ReplicaReport&)>;
   struct Options {
@@ -47,12 +47,12 @@ class ReplicaSender {
   static absl::StatusOr<std::unique_ptr<ReplicaSender>> Start(Options options, Files& files,
                                                               const Clock& clock, Dial dial,
                                                               Tell tell);
-  // Cancels what is under way.
+  // Cancels the stream in progress.
   ~ReplicaSender();
 
-  // Streams to this peer from now on, beginning with the newest copies; nullopt: to nobody. If it
-  // does already, tells the ranks again how their replicas stand, and sends the newest copies that
-  // are not there: the ranks may have gone back to them.
+  // Streams to `peer` from now on, beginning with the newest copies; nullopt stops it. If the peer
+  // is the same as before, tells the ranks again what is whole there, and sends the newest copies
+  // that it lacks, because the ranks may have gone back to them.
   void SetPeer(std::optional<v1alpha1::ReplicaPeer> peer);
 
  private:
@@ -72,9 +72,9 @@ class ReplicaSender {
   void NoteKept(const CompletedCopy& copy, const v1alpha1::Version& version);
   void NoteFailed();
   void TellAll() MUSTER_REQUIRES(mu_);
-  // Waits until a part may be sent; Aborted once there is something else to do.
+  // Waits until a part may be sent; Aborted if the peer changes or this object ends.
   absl::Status AwaitTurn(absl::Time next);
-  // Adds the time for which it sent, without waiting for its turns, to `sending_`.
+  // Sets `sending_` to the time that it spends on sending, without the waits for its turns.
   absl::Status Stream(const CompletedCopy& copy, grpc::ClientContext& context);
 
   const Options options_;

@@ -19,10 +19,10 @@
 
 namespace muster::agent {
 
-// The replicas that an agent keeps of the copies of one other worker: of each of its ranks the two
-// that arrived last, below a folder in memory that the agent owns. Two, because the other workers
-// hold those of two steps, and all must go on from the same one. When a copy of another worker
-// arrives, the replicas of the worker before are removed. Thread-safe.
+// The replicas that an agent keeps of another worker's copies: the last two that arrived of each of
+// its ranks, below a folder in memory that the agent owns. Two, because the workers may hold copies
+// of two steps, and all must go on from the same one. When a copy of another worker arrives, the
+// replicas of the previous worker are removed. Thread-safe.
 class ReplicaStore {
  public:
   struct Options {
@@ -38,7 +38,7 @@ class ReplicaStore {
   // `files` must outlive it. `on_change` is called, without the lock, when Workers() has changed.
   ReplicaStore(Options options, Files& files, std::function<void()> on_change);
 
-  // The most bytes that replicas may take, those that are arriving included.
+  // Sets the most bytes that replicas may take, including those that are arriving.
   void SetRoom(int64_t bytes);
 
   // Receives one copy: `next` returns false at the end of the stream. The parts begin with a head.
@@ -47,7 +47,7 @@ class ReplicaStore {
 
   // Returns the replicas of worker `index`, the newest of each rank first.
   std::vector<Replica> Of(int index) const;
-  // Returns the indices of the workers of which it has replicas.
+  // Returns the indices of the workers whose replicas it has.
   std::vector<int> Workers() const;
 
  private:

@@ -8,8 +8,8 @@
 namespace muster::agent {
 
 // Copies `program` into the existing `folder` as `muster-agent`, executable by every user, so that
-// a container whose image has no agent can run it from a shared volume. Whoever reads an older copy
-// keeps it; the new one appears at once. Errors name the path.
+// a container whose image has no agent can run it from a shared volume. The new copy replaces an
+// older one atomically, and does not disturb a process that reads that one. Errors name the path.
 absl::Status InstallAgent(const std::string& program, const std::string& folder);
 
 }  // namespace muster::agent

@@ -25,7 +25,8 @@
 
 namespace muster::agent {
 
-// The machine, as far as ranks that compute on GPUs are told of it; empty for workers without.
+// The machine's hardware from which ranks that compute on GPUs get their device and CPUs; empty for
+// workers without GPUs.
 struct WorkerHardware {
   GpuDevices gpus;
   std::vector<NumaReading> numa_nodes;
@@ -42,7 +43,7 @@ struct WorkerAgentOptions {
   std::string socket_directory;
   // The folder of a memory file system below which ranks keep copies of their state.
   std::string memory_directory = "/dev/shm";
-  // A signalfd for SIGTERM and SIGINT; -1 if there is none.
+  // A signalfd for SIGTERM and SIGINT; -1 if signals are not handled.
   int signal_fd = -1;
   Environment environment;
   // The number of GPUs on which a trainer's ranks compute, and the library by which they are found.

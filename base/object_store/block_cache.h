@@ -17,14 +17,13 @@
 
 namespace muster {
 
-// Reads remote files in blocks, which it keeps for the next reads nearby, and fetches the blocks
-// ahead of a reader that goes through a file in order, several at a time. Thread-safe; a read waits
-// for its blocks.
+// Reads remote files in blocks, keeps the latest blocks in memory, and prefetches several at a time
+// for a reader that goes through a file in order. Thread-safe; a read waits for its blocks.
 class BlockCache {
  public:
   struct Options {
     size_t block_bytes = size_t{4} << 20;
-    size_t most_blocks = 16;  // in memory, of all files
+    size_t most_blocks = 16;  // in memory, over all files
     int threads = 3;          // fetch ahead; started when the first is needed
   };
   // Returns the bytes of a part of a file. Called from several threads at once.
@@ -32,16 +31,16 @@ class BlockCache {
   struct File {
     uint64_t size = 0;
     Fetch fetch;
-    uint64_t next = 0;  // the block after the last one that was read; the cache's own
+    uint64_t next = 0;  // the cache's own: the block after the last one read
   };
 
   explicit BlockCache(Options options) : options_(options) {}
   ~BlockCache();
 
-  // The part must lie within the file. Returns the first error of a fetch; a later read tries
-  // again.
+  // Reads a part of the file; it must lie within the file. Returns the first error of a fetch; a
+  // later read fetches again.
   absl::Status Read(const std::shared_ptr<File>& file, uint64_t offset, char* into, size_t size);
-  // Drops the file's blocks. Nobody may read it any more.
+  // Drops the file's blocks. The file must not be read any more.
   void Forget(const File& file);
 
  private:

@@ -10,8 +10,8 @@
 
 namespace muster {
 
-// Makes the source that was chosen. Files with tokens and keys are read again at each Fetch(),
-// because whoever mounted them replaces them. `files` must outlive the source.
+// Makes the chosen source. Files with tokens and keys are read again at each Fetch(), because
+// mounted credentials are rotated. `files` must outlive the source.
 std::unique_ptr<CredentialsSource> MakeCredentialsSource(const CredentialsChoice& choice,
                                                          std::unique_ptr<HttpTransport> transport,
                                                          Files& files);

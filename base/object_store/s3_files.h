@@ -16,21 +16,22 @@
 
 namespace muster {
 
-// Files as objects of an S3-compatible store: see IsObjectStore() in base/files.h. Paths are
-// s3://bucket/key. A missing bucket is FailedPrecondition, never NotFound, so that nobody takes it
-// for an empty directory.
+// Files as objects of an S3-compatible store; IsObjectStore() in base/files.h says what differs.
+// Paths are s3://bucket/key. A missing bucket is FailedPrecondition, never NotFound, so that it is
+// not taken for an empty directory.
 //
-// A file is uploaded when it is closed, or in parts while it grows; CreateMode::kExclusive is
-// decided by the store when the upload ends. Reads go through a BlockCache. An upload that its
-// writer left unfinished is invisible but takes space: List() shows the directory that it would
-// appear in, and RemoveTree() ends it. Stores that list no uploads by a common prefix, as MinIO,
-// end them by themselves.
+// A file is uploaded when it is closed, or in parts while it grows; the store decides
+// CreateMode::kExclusive when the upload ends. Reads go through a BlockCache. An upload that its
+// writer left unfinished is invisible but takes space: List() shows the directory that its file
+// would be in, and RemoveTree() aborts it. Stores that cannot list uploads by a common prefix, such
+// as MinIO, end them by themselves.
 class S3Files final : public Files {
  public:
   struct Options {
-    // The size of the first parts, at least 5 MiB. They grow, because an upload has at most 10 000.
+    // The size of the first parts, at least 5 MiB. Later parts are larger, because an upload has at
+    // most 10,000 parts.
     size_t part_bytes = size_t{16} << 20;
-    // The parts of one file that are sent at a time; see S3Upload.
+    // The number of parts of one file that are sent at a time; see S3Upload.
     size_t parallel_parts = 4;
     BlockCache::Options blocks = {};
   };

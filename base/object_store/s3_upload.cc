@@ -49,7 +49,8 @@ absl::Status S3Upload::Close() {
 }
 
 absl::Status S3Upload::Begin() {
-  // The store decides at the end; whoever is too late already need not send everything first.
+  // The store decides when the upload ends; this check saves a writer that is too late already from
+  // sending the whole file.
   if (options_.exclusive && client_->Head(at_.bucket, at_.key).ok()) {
     return absl::AlreadyExistsError(absl::StrCat(ToText(at_), ": exists already"));
   }

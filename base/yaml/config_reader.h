@@ -21,8 +21,8 @@ class ConfigReader {
   explicit ConfigReader(const YamlDocument& document);
 
   void Fault(const std::string& path, absl::string_view what);
-  // Return the value of a field; nothing if it is absent, and with a fault if it is of another
-  // type. A number is finite.
+  // Return the value of a field; nullopt if it is absent, or, with a fault, if it has another type.
+  // A number is finite.
   std::optional<std::string> Text(const Json& object, const std::string& path,
                                   const std::string& name);
   std::optional<double> Number(const Json& object, const std::string& path,
@@ -31,7 +31,7 @@ class ConfigReader {
   void RefuseOthers(const Json& object, const std::string& path,
                     const std::set<std::string>& known);
 
-  // kInvalidArgument with one fault in a line; OK if there are none.
+  // kInvalidArgument with one fault per line; OK without faults.
   absl::Status Result() const;
 
  private:

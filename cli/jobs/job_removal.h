@@ -19,30 +19,30 @@ namespace muster::cli {
 // worker of it runs.
 absl::StatusOr<std::string> RemoveJob(Files& files, const JobPaths& paths);
 
-// The parts of RemoveJob, for a removal that may still be taken back.
+// The parts of RemoveJob, for a removal that may still be undone.
 //
-// Ends the workers and moves the job's folder to a place under the root that no command lists, in
-// one rename. Returns the place.
+// Ends the workers and moves the job's folder, by one rename, to a place under the root that no
+// command lists. Returns the place.
 absl::StatusOr<std::string> MoveJobAway(Files& files, const JobPaths& paths);
-// Moves it back. The state that has been written to the job's folder since is removed.
-// FailedPrecondition if checkpoints have been written there. OK if it was moved back before.
+// Moves the folder back, and removes the state that was written to the job's folder since.
+// FailedPrecondition if checkpoints were written there. OK if the folder was moved back before.
 absl::Status PutJobBack(Files& files, const JobPaths& paths, const std::string& moved_to);
-// Removes it for good, and brings its checkpoints back to the job's folder, set aside. Returns
-// where they are kept; empty if there are none. What cannot be removed stays where it is, and a
-// line on stderr says so.
+// Removes the moved folder for good, and moves its checkpoints back to the job's folder, set aside.
+// Returns where they are kept; empty without checkpoints. If something cannot be removed, it stays
+// in place and a line on stderr says so.
 std::string DropMovedJob(Files& files, const JobPaths& paths, const std::string& moved_to);
 
 // Checkpoints that were set aside.
 struct AsideCheckpoints {
-  std::string where;               // empty if there were none
+  std::string where;               // empty: there were no checkpoints
   std::vector<std::string> names;  // the folders that were moved or marked, in this order
 };
 
 // Sets aside the checkpoints in `directory`, so that no job resumes from them: moves its step-*
-// folders into a new folder abandoned-<id> in it. In an object store, marks each as abandoned.
-// After an error none is set aside; if not even that can be undone, the newest is still in place.
+// folders into a new folder abandoned-<id> in it. In an object store, marks each as abandoned. An
+// error undoes this; if undoing fails too, the newest checkpoint is still in place.
 absl::StatusOr<AsideCheckpoints> SetCheckpointsAside(Files& files, const std::string& directory);
-// Undoes it, as far as it was not undone before.
+// Undoes SetCheckpointsAside; may be repeated after an error.
 absl::Status PutCheckpointsBack(Files& files, const std::string& directory,
                                 const AsideCheckpoints& aside);
 

@@ -15,7 +15,7 @@ namespace muster::cli {
 struct LiveOperator {
   int pid = 0;
   std::string http;         // "unix:/path" or "host:port"
-  std::string token;        // sent with each call; empty if there is none
+  std::string token;        // sent with each call unless it is empty
   bool tls = false;         // true for a cluster's
   std::string ca;           // PEM of the trusted CA; empty: the machine's roots
   std::string server_name;  // expected name in the certificate; empty: the host of `http`
@@ -28,8 +28,8 @@ std::vector<FlagSpec> ServerFlags();
 absl::StatusOr<LiveOperator> ServerAt(Files& files, const Flags& flags);
 
 // Calls the operator's JSON API. Unavailable if there is no answer, or one that is encoded or
-// longer than 64 MiB. Errors of the operator are NotFound or InvalidArgument accordingly,
-// FailedPrecondition otherwise.
+// longer than 64 MiB. Errors of the operator are NotFound for 404, InvalidArgument for 400, and
+// FailedPrecondition for other codes.
 absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
                                   const std::string& path, const std::string& body = "");
 

@@ -8,8 +8,8 @@
 
 namespace muster::cli {
 
-// Where folders for sockets may be: a socket's path must be shorter than 108 bytes, so that the
-// folder of the job's state is often too long.
+// The places for folders of sockets. A socket's path must be shorter than 108 bytes, so a path in
+// the folder of the job's state is often too long.
 struct SocketPlaces {
   std::string runtime;  // XDG_RUNTIME_DIR; may be empty
   std::string shared;   // where every user may make folders: /tmp
@@ -17,10 +17,11 @@ struct SocketPlaces {
   static SocketPlaces OfThisUser();
 };
 
-// Returns the folder of the sockets of the job's operator, and makes it. It is this user's alone:
-// `runtime`/muster, else a folder of `shared` that nobody else has made first. It is written down
-// in the job's folder, which must exist, because workers that outlive `muster run` look for the
-// next one in the same place.
+// Makes and returns the folder for the sockets of the job's operator. Only this user can enter it:
+// `runtime`/muster, or `shared`/muster-UID, or a new folder in `shared` if that name cannot be
+// used, for example because another user has taken it. The choice is recorded in the job's folder,
+// which must exist, because workers that outlive `muster run` look for the next one in the same
+// place.
 absl::StatusOr<std::string> MakeSocketFolder(const JobPaths& paths, const SocketPlaces& places);
 
 }  // namespace muster::cli

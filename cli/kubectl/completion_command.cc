@@ -39,8 +39,8 @@ std::vector<std::string> ClusterFlagsOn(const TypedLine& line) {
   return found;
 }
 
-// Jobs are not completed if the cluster does not answer; nobody wants an error in a half typed
-// line.
+// Returns no names if the cluster does not answer, because an error would break up the line that
+// the user is typing.
 std::vector<std::string> JobNames(const TypedLine& line) {
   std::vector<std::string> names;
   const auto flags = Flags::Parse(ClusterFlagsOn(line), ClusterFlags());

@@ -15,20 +15,20 @@
 
 namespace muster::cli {
 
-// The earlier job of a name, out of the way of one that begins anew under it (`muster run
-// --fresh`). Until Commit() the earlier one is whole: the destructor puts its state and its
-// checkpoints back, and removes the state that the new one has written. One thread.
+// Moves the earlier job of the same name out of the way of one that starts anew (`muster run
+// --fresh`). Until Commit() this can be undone: the destructor puts the earlier job's state and
+// checkpoints back, and removes the state that the new job has written. Used by one thread.
 class FreshStart {
  public:
-  // Moves the earlier job's state away, if there is one. FailedPrecondition while another process
-  // runs it. After an error everything is where it was, but no worker of it runs.
+  // Moves the earlier job's state away, if it exists. FailedPrecondition while another process runs
+  // that job. After an error everything is in its old place, but the job's workers have ended.
   static absl::StatusOr<std::unique_ptr<FreshStart>> Begin(Files& files, const JobPaths& paths);
   ~FreshStart();
 
   // Sets the checkpoints in `place` aside, so that the new job does not resume from them.
   absl::Status SetAside(const CheckpointPlace& place);
-  // The new job has begun to train: the earlier one is forgotten. Prints where its checkpoints are
-  // kept.
+  // Called when the new job has begun to train: removes the earlier one for good, and prints where
+  // its checkpoints are kept.
   void Commit();
 
  private:
@@ -37,7 +37,7 @@ class FreshStart {
 
   Files& files_;
   const JobPaths paths_;
-  std::string moved_to_;  // the earlier job's folder; empty if there is none
+  std::string moved_to_;  // the earlier job's folder; empty without one
   std::shared_ptr<Files> storage_;
   std::string directory_;  // of checkpoints
   AsideCheckpoints aside_;

@@ -80,7 +80,7 @@ int ReportFailure(const JobPaths& paths, const TrainingJob& job) {
 }
 
 struct WholeCheckpoint {
-  std::string path;  // empty: there is none
+  std::string path;  // empty: the job has no complete checkpoint
   int64_t step = 0;
 };
 
@@ -97,7 +97,7 @@ bool SavesState(const TrainingJob& job) {
   return job.spec.has_trainer() && job.spec.has_checkpoint();
 }
 
-// Names the steps beyond `saved`; empty if there are none.
+// Names the steps trained after `saved`; empty if no later step was trained.
 std::string StepsBeyond(int64_t saved, const TrainingJob& job, const History& history) {
   const int64_t trained = std::max(history.last_step(), job.status.progress().step());
   if (trained <= saved) return "";

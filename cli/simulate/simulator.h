@@ -25,7 +25,7 @@ struct WaitStats {
   double most = 0;
 };
 
-// The usage by queue from `at` until the next point.
+// The resources in use, by queue, from `at` until the next point.
 struct OccupancyPoint {
   double at = 0;  // seconds since the first submission
   int64_t waiting = 0;
@@ -34,13 +34,13 @@ struct OccupancyPoint {
 
 // A period in which a job trained with `workers` workers, in seconds since the first submission.
 struct TrainingSpan {
-  size_t job = 0;  // of the trace
+  size_t job = 0;  // its index in the trace
   double from = 0;
   double to = 0;
   int workers = 0;
 };
 
-// Jobs that never started for one reason, as of the last decision about each.
+// Jobs that never started for one reason, which the last decision about each gave.
 struct NeverStarted {
   std::string reason;  // as named in operator/queue
   int64_t jobs = 0;
@@ -53,11 +53,11 @@ struct SimReport {
   int64_t finished = 0;
   std::vector<NeverStarted> never_started;  // by descending number of jobs
   double makespan = 0;                      // seconds, from the first submission to the last end
-  // Metrics of one resource: GPUs, or CPU if there are none.
+  // The resource that the metrics are about: GPUs, or CPU in a cluster without GPUs.
   std::string resource;
   int64_t capacity = 0;
   double utilisation = 0;  // of the capacity, over the makespan
-  // While jobs waited: the share of free resources that was on partly used nodes.
+  // The share of free resources that was on partly used nodes while jobs waited.
   double fragmentation = 0;
   // Jain's index over the queues' usage by weight while they had waiting jobs; 1 is equal.
   double fairness = 1;
@@ -69,13 +69,13 @@ struct SimReport {
   std::map<std::string, WaitStats> waits;  // by class
   std::vector<std::string> queues;
   std::vector<OccupancyPoint> occupancy;
-  std::vector<TrainingSpan> spans;  // by their ends
+  std::vector<TrainingSpan> spans;  // by end time
 };
 
 int64_t JobsNeverStarted(const SimReport& report);
 
 using DecisionObserver = std::function<void(absl::Time, const control::Decision&)>;
-// Receives every cycle that decided something, with all its inputs.
+// Receives the inputs and decisions of every cycle that decided something.
 using CycleObserver =
     std::function<void(control::DecisionInput, const std::vector<control::Decision>&)>;
 

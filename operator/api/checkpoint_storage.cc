@@ -25,7 +25,7 @@ bool IsBelow(const std::string& path, const std::string& folder) {
   return !folder.empty() && absl::StartsWith(path + "/", slashed);
 }
 
-// The name of the volume that is mounted nearest above the path; empty if there is none.
+// Returns the name of the volume with the deepest mount at or above the path; empty without one.
 std::string VolumeAt(const Json& pod_template, const std::string& path) {
   std::string volume, nearest;
   for (const auto& [index, container] : WorkerContainers(pod_template)) {

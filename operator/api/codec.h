@@ -27,9 +27,9 @@ FieldErrors DecodeMessage(const Json& json, absl::string_view path, UnknownField
 // Encodes the fields that are present. Numbers that JSON cannot hold (NaN, infinity) are left out.
 Json EncodeMessage(const google::protobuf::Message& message);
 
-// Encodes likewise, but keeps the parts of `original` (the JSON from which the message was decoded)
-// that have no field in the message. A list is kept as it was while it still decodes to the same
-// values, and replaced otherwise.
+// Encodes the fields that are present, and keeps the parts of `original` (the JSON from which the
+// message was decoded) that have no field in the message. A list that still decodes to the same
+// values stays unchanged; any other is replaced.
 Json EncodeMessage(const google::protobuf::Message& message, const Json& original);
 
 }  // namespace muster::control

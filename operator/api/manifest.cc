@@ -80,7 +80,7 @@ ManifestResult ParseManifest(absl::string_view yaml) {
     return result;
   }
   FieldErrors errors = DecodeTrainingJob(document.json, UnknownFields::kReport, result.job);
-  // Every field of an object of another kind would be wrong, which helps nobody.
+  // Skips the rules for an object of another kind: every field would be reported as wrong.
   const bool foreign = std::any_of(errors.begin(), errors.end(), [](const FieldError& error) {
     return error.path.empty() || error.path == "kind";
   });

@@ -24,7 +24,8 @@ using RuleCheck = std::optional<std::string> (*)(const google::protobuf::Message
 // Default().
 const std::map<std::string, RuleCheck>& RuleChecks();
 
-// Returns the command of the template's container named `worker`; empty if there is none.
+// Returns the command of the template's container named `worker`; empty if the container is missing
+// or has no command.
 std::vector<std::string> WorkerCommand(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control

@@ -22,7 +22,7 @@ const v1alpha1::MessageSchema& SchemaOf(const google::protobuf::Descriptor& mess
 // if any text is allowed.
 std::vector<std::string> ValuesOf(const v1alpha1::FieldSchema& field);
 
-// Returns the kind of place that the field's text must be; nullopt if it is none.
+// Returns the kind of place that the field's text must name, or nullopt for any other field.
 std::optional<PlaceKind> PlaceOf(const v1alpha1::FieldSchema& field);
 
 // Returns true for a message whose one string field, RawField(), holds a whole JSON object.
@@ -32,7 +32,8 @@ const google::protobuf::FieldDescriptor& RawField(const google::protobuf::Descri
 // Returns the JSON names of all fields, in declaration order.
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor& message);
 
-// Returns the candidate of which `word` is most likely a misspelling; empty if none is near.
+// Returns the candidate that `word` most likely misspells, ignoring case; empty if all differ too
+// much.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates);
 
 // Returns the words as "a, b or c".
@@ -46,8 +47,8 @@ std::string Describe(const Json& json);
 // and finite value.
 inline constexpr char kDurationPattern[] = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$";
 bool IsPositiveDuration(absl::string_view text);
-// Returns true for a duration whose default is "0s": this value, alone among those that are not
-// positive, is valid then and switches the feature off.
+// Returns true for a duration whose default is "0s". Such a field accepts "0s", which switches the
+// feature off; any other value must be positive.
 bool IsOffByDefault(const v1alpha1::FieldSchema& duration);
 
 }  // namespace muster::control

@@ -15,7 +15,7 @@
 namespace muster::control {
 namespace {
 
-// Returns true for resources of which a pod gets whole pieces alone: all but those of the machine.
+// Returns true for extended resources, e.g. nvidia.com/gpu, which a pod gets only as whole units.
 bool IsCounted(absl::string_view resource) {
   return absl::StrContains(resource, "/") && !absl::StrContains(resource, "kubernetes.io/");
 }

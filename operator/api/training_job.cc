@@ -12,7 +12,7 @@
 namespace muster::control {
 namespace {
 
-// The fields of Kubernetes' ObjectMeta, only some of which are read.
+// Lists the fields of Kubernetes' ObjectMeta. MetadataReader reads only some of them.
 const std::vector<std::string>& MetadataFields() {
   static const auto& fields = *new std::vector<std::string>{
       "name",          "namespace",         "labels",

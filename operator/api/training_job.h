@@ -46,8 +46,8 @@ struct TrainingJob {
 // error that names every such field.
 absl::StatusOr<TrainingJob> ParseTrainingJob(Json json);
 
-// Parses likewise, but returns each error separately and decodes as much as it can; used by
-// manifests.
+// Parses an object as ParseTrainingJob() does, but returns each error separately, and decodes as
+// much as it can. Used by manifests.
 FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJob& job);
 
 // Returns the whole object, ready for Create, Update or UpdateStatus.

@@ -27,8 +27,9 @@ struct TrainingQueue {
 // Parses an object from an API server. Unknown fields are ignored.
 absl::StatusOr<TrainingQueue> ParseTrainingQueue(const Json& json);
 
-// Parses likewise, but returns each error separately; `unknown` is kReport for objects that people
-// wrote. An object without errors is one that the CustomResourceDefinition accepts.
+// Parses an object as ParseTrainingQueue() does, but returns each error separately. Use kReport as
+// `unknown` for objects that people wrote. The CustomResourceDefinition accepts every object
+// without errors.
 FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, TrainingQueue& queue);
 
 }  // namespace muster::control

@@ -226,8 +226,8 @@ struct Known {
   const FieldErrors& wrong;   // fields whose value is already refused
 };
 
-// Returns true if the rule would judge a value that is known to be wrong, or a default that nobody
-// meant.
+// Returns true if the rule would check a value that is already refused, or a default in place of a
+// field that could not be decoded.
 bool IsInDoubt(const v1alpha1::Rule& rule, absl::string_view scope, const Known& known) {
   const std::vector<std::string> fields = FieldsReadBy(rule);
   const auto reads = [&](const FieldError& error, bool misspelt) {

@@ -15,9 +15,9 @@ namespace muster::control {
 // (template_gpus.h). Paths start with `spec`.
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec);
 
-// Does the same for a job, with the rule of its name. Rules over a message that has a part in
-// `unread` (fields that could not be decoded) are skipped: they would judge values that nobody
-// wrote.
+// Does the same for a job, and also checks the rule for its name. Skips a rule if a field that it
+// reads, or a likely misspelling of one, is in `unread` (fields that could not be decoded): it
+// would check a default that the author did not write.
 FieldErrors Validate(const v1alpha1::TrainingJob& job, const FieldErrors& unread);
 
 // Does the same for any message of training_job.proto, without the errors that CEL cannot find.

@@ -62,15 +62,15 @@ struct OperatorFlags {
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
-  std::string alert_receivers;   // a file; empty: there are none
-  std::string prices;            // likewise
+  std::string alert_receivers;   // a file; empty: no receivers
+  std::string prices;            // a file; empty: only nodes name prices
   std::string decision_log_dir;  // empty: decisions are not kept
   bool log_json = false;
 };
 
 // Parses `args`, without the program's name; `environment` returns a variable's value, or "". Every
-// flag is --NAME=VALUE; --leader-elect alone means true. Of a flag that is given twice the last one
-// counts, but each --worker-env. The error lists every bad flag, one per line.
+// flag is --NAME=VALUE; --leader-elect alone means true. The last value of a repeated flag counts,
+// except that every --worker-env is kept. The error lists every bad flag, one per line.
 absl::StatusOr<OperatorFlags> ParseOperatorFlags(
     const std::vector<std::string>& args,
     const std::function<std::string(const std::string& name)>& environment);

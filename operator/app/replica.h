@@ -59,7 +59,7 @@ struct ReplicaOptions {
   std::string policy_namespace;
   // Creates a job's pods, several at a time; must outlive the replica. If null, one by one.
   FanOut* fan_out = nullptr;
-  // Tells people about alerts of jobs; must outlive the replica. If null, nobody is told.
+  // Sends alerts of jobs to their receivers; must outlive the replica. If null, none are sent.
   Notifier* notifier = nullptr;
   // The prices of nodes; must outlive the replica. If null, only nodes themselves name prices.
   const PriceTable* prices = nullptr;
@@ -104,7 +104,7 @@ class Replica {
   bool HasSynced() const { return watch_.HasSynced(); }
   ClusterWatch::ListFailure list_failure() const { return watch_.list_failure(); }
 
-  // Runs one step of the election and of its consequences. Returns the time of the next call, by
+  // Runs one step of the election and acts on its outcome. Returns when to call it again, by
   // `lease_clock`.
   absl::Time Elect();
   bool IsLeading() const { return leading_; }
@@ -123,9 +123,11 @@ class Replica {
   void FollowTopology();
   // Writes the queues' status while leading; called periodically. Returns the number of writes.
   int WriteQueues();
-  // Writes what node agents report to their nodes, likewise. Returns the number of writes.
+  // Writes the reports of node agents to their nodes, and taints unhealthy nodes if that is
+  // enabled, while leading; called periodically. Returns the number of writes.
   int WriteNodes();
-  // Emits events about contradictions in objects; likewise. Returns the number of events.
+  // Emits events about contradictions in objects while leading; called periodically. Returns the
+  // number of events.
   int Warn();
   // Queues every job for a reconcile.
   void Resync();
@@ -146,7 +148,7 @@ class Replica {
   // The lease's holder as last seen, and its transitions; empty and 0 without an election.
   std::string lease_holder() const { return elector_ == nullptr ? "" : elector_->holder(); }
   int64_t lease_term() const { return elector_ == nullptr ? 0 : elector_->term(); }
-  // The API for writes that people request from this replica; fails unless it leads.
+  // The API for writes that users request from this replica; it fails unless the replica leads.
   kube::Api& fenced_api() { return api_; }
   // The API for reads and writes of every replica, leading or not; counted in the metrics.
   kube::Api& observed_api() { return open_api_; }

@@ -10,7 +10,7 @@ namespace {
 
 TEST(ThrottleObserverTest, WaitsReachTheMetricsAndRequestsAreNotCountedTwice) {
   ThrottleObserver relay;
-  relay.Throttled(absl::Seconds(9));  // nobody is connected yet
+  relay.Throttled(absl::Seconds(9));  // lost: no metrics are connected yet
   Metrics metrics;
   relay.ConnectTo(&metrics);
   relay.Throttled(absl::Milliseconds(1500));

@@ -235,7 +235,7 @@ TEST_F(CoordinatorServerTest, RefusesASocketInUseAndReplacesAStaleOne) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(second.status().message(), HasSubstr("another operator answers on"));
   server_.reset();
-  // A killed process leaves a socket file on which nobody answers.
+  // Like the socket file that a killed process leaves behind, this file accepts no connections.
   const int fd = ::open(path_.c_str(), O_CREAT | O_WRONLY, 0600);
   ::close(fd);
   Start("unix:" + path_);

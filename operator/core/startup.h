@@ -6,12 +6,12 @@
 
 #include "operator/core/state/draft.h"
 
-// A container that cannot start, because of its image or its configuration, keeps its pod Pending
-// without an end that could be judged: kubelet tries forever. So the job waits too, and says why.
+// A container that cannot start because of its image or its configuration keeps its pod Pending:
+// kubelet retries forever, so the pod never fails. The job waits too, and says why.
 namespace muster::control {
 
-// Returns a sentence about the first worker whose pod has a node and a container that kubelet could
-// not start; nothing if there is none.
+// Describes the first worker whose pod has a node and a container that kubelet could not start, or
+// returns nullopt.
 std::optional<std::string> DescribeBlockedPod(const Draft& draft);
 
 }  // namespace muster::control

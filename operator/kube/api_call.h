@@ -31,7 +31,7 @@ bool IsWrite(Verb verb);
 struct ApiCall {
   Verb verb;
   const ResourceType& type;
-  const ObjectKey* key = nullptr;  // null: `object` holds it, or there is none
+  const ObjectKey* key = nullptr;  // null for lists and watches, and if `object` holds the key
   const Json* object = nullptr;    // the object written, or the patch
   bool from_start = false;         // a list's first page, or a watch that lists first
 

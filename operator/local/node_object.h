@@ -14,7 +14,7 @@ namespace muster::control {
 struct LocalNode {
   std::string name;
   int gpus = 0;  // nvidia.com/gpu
-  // The UUIDs of the GPUs, of which each pod is told its own; empty: pods are not told.
+  // The UUIDs of the GPUs. Each pod is told those of its own GPUs, or nothing if this is empty.
   std::vector<std::string> gpu_uuids = {};
   int cpus = 64;  // declared, not enforced: this machine's cores are shared
   int64_t memory_bytes = int64_t{256} << 30;
@@ -25,18 +25,17 @@ struct LocalNode {
 // The namespace of nodes' Leases, as for kubelets and node-lifecycle.
 inline constexpr char kNodeLeaseNamespace[] = "kube-node-lease";
 
-// The Node and its Lease as a kubelet writes them. Pure.
+// All functions are pure. Node and Lease are as a kubelet writes them.
 
 // Returns the Node to create, with labels only.
 Json NewNode(const LocalNode& node);
-// Returns its status: capacity, conditions, addresses, nodeInfo. `stored` is the Node on the
+// Returns the Node's status: capacity, conditions, addresses, nodeInfo. `stored` is the Node on the
 // server: fields of its status that others wrote are kept, and so are the transition times of
 // unchanged conditions.
 Json NodeStatusOf(const LocalNode& node, const Json& stored, absl::Time now);
-// Returns true if the status in `stored` differs from NodeStatusOf, heartbeats aside.
+// Returns true if the status in `stored` differs from NodeStatusOf, apart from heartbeat times.
 bool NodeStatusDiffers(const LocalNode& node, const Json& stored);
-// Returns the renewed Lease, or if `stored` is null the Lease to create, owned by the Node of that
-// uid.
+// Returns the renewed Lease, or a new one if `stored` is null; its owner is the Node of that UID.
 Json RenewedLease(const LocalNode& node, const std::string& node_uid, const Json& stored,
                   absl::Duration duration, absl::Time now);
 

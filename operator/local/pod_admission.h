@@ -11,16 +11,16 @@
 
 namespace muster::control {
 
-// The reason for which a node rejects a pod that was bound to it, in a kubelet's terms.
+// Why a node rejects a pod that was bound to it, in a kubelet's terms.
 struct Refusal {
   std::string reason;  // OutOfcpu, OutOfmemory, OutOfpods, OutOfnvidia.com/gpu, NodeAffinity
   std::string message;
 };
 
-// Returns the resource requests of `pod`, counted as by the scheduler.
+// Returns the resource requests of `pod`, counted as the scheduler counts them.
 Resources RequestsOf(const Json& pod);
 
-// Returns a refusal unless the pod fits on `node`, of which `used` is taken. Pure.
+// Returns a refusal unless the pod fits on `node` beside the resources in use, `used`. Pure.
 std::optional<Refusal> RefuseUnfit(const Json& pod, const LocalNode& node, const Resources& used);
 
 // Returns the status of a refused pod: Failed, without containers.

@@ -17,16 +17,16 @@ namespace muster::control {
 // one file system.
 struct PodVolumes {
   std::map<std::string, std::string> mounts;
-  // Tokens must be renewed within this time; infinite if there are none.
+  // The time within which a further MakeVolumes must renew the tokens; infinite without tokens.
   absl::Duration fresh_for = absl::InfiniteDuration();
 };
 
-// Makes the volumes that `worker` mounts under `folder`: projected volumes (bound service account
-// tokens by TokenRequest, config maps, secrets, downward API), config maps, secrets and emptyDir. A
-// hostPath is used in place. A further call renews tokens and contents in place, each file
-// atomically, and keeps the contents of an emptyDir. Other kinds (claims) are not mapped: their
-// path is this machine's own. All files, including tokens, are as private as `folder` is.
-// kInvalidArgument and kUnimplemented are permanent; after any other error, try again later.
+// Makes, under `folder`, the volumes that the container `worker` mounts: projected volumes (bound
+// service account tokens by TokenRequest, config maps, secrets, downward API), config maps, secrets
+// and emptyDir. A hostPath is used in place. Other kinds (claims) are not mapped: their mount path
+// is used on this machine as it is. A further call renews tokens and contents in place, each file
+// atomically, and keeps the contents of an emptyDir. All files, including tokens, are as private as
+// `folder`. kInvalidArgument and kUnimplemented are permanent; other errors are worth another call.
 absl::StatusOr<PodVolumes> MakeVolumes(const Json& pod, const std::string& folder, kube::Api& api,
                                        Files& files, absl::Time wall);
 

@@ -7,7 +7,7 @@
 
 namespace muster::control {
 
-// The service account of node agents. Whoever may run pods with it may speak for their nodes.
+// The service account of node agents. A pod that runs with it may report for the node it is on.
 struct NodeAgentAccount {
   std::string ns;
   std::string name;

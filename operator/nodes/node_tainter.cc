@@ -29,8 +29,8 @@ bool IsBroken(const NodeRecord& node) {
                      });
 }
 
-// Returns the status and the reason of the worst of the node's conditions; empty if it has none.
-// One that nobody can tell keeps a node from being called good.
+// Returns the status and the reason of the worst of the node's health conditions; empty if it has
+// none. False is the worst, then everything else that is not True.
 std::pair<std::string, std::string> HealthOfNode(const Json& node) {
   std::pair<std::string, std::string> worst;
   for (const char* type : kHealthConditions) {

@@ -12,10 +12,10 @@
 
 namespace muster::control {
 
-// Puts the taint of unhealthy_taint.h on nodes of which a condition of node_wish.h is False, and
-// takes it away again; the node's past is in an annotation, so that the next leader goes on with
-// it. Both are one write. Other taints are left alone. One thread uses it, while its replica leads.
-// `api`, `clock` and `nodes` must outlive it.
+// Adds the taint of unhealthy_taint.h to nodes that have a False condition of kHealthConditions
+// (node_wish.h), and removes it later. An annotation keeps the node's fault history, so that the
+// next leader goes on with it; taint and annotation are written together. Other taints are left
+// alone. Used by one thread, while its replica leads. `api`, `clock` and `nodes` must outlive it.
 class NodeTainter {
  public:
   // The most nodes that one run reads from the server.
@@ -36,7 +36,7 @@ class NodeTainter {
   kube::Api& api_;
   const Clock& clock_;
   const NodeCache& nodes_;
-  std::map<std::string, absl::Time> again_;  // by node: monotonic, not before
+  std::map<std::string, absl::Time> again_;  // by node: not read before this time (Monotonic)
 };
 
 }  // namespace muster::control

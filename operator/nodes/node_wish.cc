@@ -24,7 +24,7 @@ constexpr size_t kMaxMessage = 1024;
 constexpr size_t kMaxHardware = 32 << 10;
 constexpr char kInfiniband[] = "InfiniBand";
 
-// Returns the value that all GPUs have; nullopt if there is none, or if they differ.
+// Returns the value that all GPUs share; nullopt without GPUs, or if their values differ.
 template <typename Value>
 std::optional<Value> Common(const NodeReport& report, Value (*value_of)(const GpuReport&)) {
   std::optional<Value> common;

@@ -13,9 +13,8 @@
 
 namespace muster::control {
 
-// The labels of a Node that this operator writes. A label that a report gives no value for is
-// removed. docs/node-agent.md lists them with their meaning; operator/core/state/view.h has those
-// of a notice.
+// The Node labels that this operator writes; docs/node-agent.md explains them. A label for which a
+// report has no value is removed. The labels of a notice are in operator/core/state/view.h.
 inline constexpr char kGpuProductLabel[] = "muster.dev/gpu.product";
 inline constexpr char kGpuCountLabel[] = "muster.dev/gpu.count";
 inline constexpr char kGpuMemoryLabel[] = "muster.dev/gpu.memory-mib";
@@ -25,7 +24,8 @@ inline constexpr char kFabricLeafLabel[] = "muster.dev/fabric.leaf";
 inline constexpr char kInfinibandPortsLabel[] = "muster.dev/infiniband.ports";
 // The annotation with the report's hardware as JSON.
 inline constexpr char kHardwareAnnotation[] = "muster.dev/hardware";
-// The conditions: False while a part of that kind has a fault, Unknown while nobody can tell.
+// The health conditions: False while a part of that kind has a fault, Unknown if the node agent
+// sees no such part or is silent.
 inline constexpr char kGpuHealthyCondition[] = "muster.dev/GPUHealthy";
 inline constexpr char kInfinibandHealthyCondition[] = "muster.dev/InfinibandHealthy";
 inline constexpr char kDisksHealthyCondition[] = "muster.dev/DisksHealthy";
@@ -41,40 +41,41 @@ struct ConditionWish {
 };
 
 struct HealthWish {
-  // nullopt: as `unknown` if the node has the condition, else absent.
+  // If nullopt, a node that has the condition gets `unknown`, and others do not get the condition.
   std::optional<ConditionWish> known;
   ConditionWish unknown;
 };
 
-// A Node object as its agent's report wants it. Labels without a value are not to be there.
+// The desired state of a Node according to its agent's report. A label without a value is removed.
 struct NodeWish {
   std::map<std::string, std::optional<std::string>> labels;
-  std::optional<std::string> hardware;       // of the annotation; nullopt leaves it as it is
+  std::optional<std::string> hardware;       // the annotation; nullopt: unchanged
   std::map<std::string, HealthWish> health;  // by type, each of kHealthConditions
 };
 
 // All functions are pure.
 
 NodeWish WishOf(const v1alpha1::NodeReport& report);
-// The wish when the agent of a node has said nothing for `silence`: a notice is taken back, other
-// labels and the annotation stay.
+// Returns the wish for a node whose agent has been silent for `silence`: its notice is withdrawn
+// and its health is Unknown, but other labels and the annotation stay.
 NodeWish WishOfSilence(absl::Duration silence);
 
 // Return a node's condition of a type; null if it has none.
 const Json* FindCondition(const Json& node, const std::string& type);
 const ConditionView* FindCondition(const NodeRecord& node, const std::string& type);
 
-// Returns the condition that a node should have that has it now or not.
+// Returns the condition that a node should have, which depends on whether it has one now.
 std::optional<ConditionWish> HealthOf(const HealthWish& wish, bool has_condition);
 
-// Returns the merge patch of the Node's metadata that fulfils the wish; an empty object if nothing
-// is to be changed.
+// Returns the merge patch of the Node's metadata that fulfils the wish; an empty object if the Node
+// fulfils it already.
 Json MetadataPatch(const NodeWish& wish, const Json& node);
-// Returns the Node with the conditions as wished, for UpdateStatus; nullopt if they are so already.
+// Returns the Node with the wished conditions, for UpdateStatus; nullopt if it has them already.
 // `now` is a wall time.
 std::optional<Json> WithHealth(const NodeWish& wish, const Json& node, absl::Time now);
 
-// Returns `text` as a label's value: other characters than [A-Za-z0-9_.-] become '-', at most 63.
+// Returns `text` as a label value of at most 63 characters: each run of characters outside
+// [A-Za-z0-9_.] becomes one '-', and both ends are trimmed to a letter or digit.
 std::string LabelValueOf(const std::string& text);
 
 }  // namespace muster::control

@@ -6,26 +6,26 @@
 
 #include "absl/time/time.h"
 
-// Policy: a node with a broken part has a taint, and loses it once its condition has been good for
-// a while: ten minutes after the first fault, twice as long after each further one, a day at most.
-// A node whose condition has been good for a week begins anew. Pure.
+// Policy: a node with a broken part is tainted. The taint is removed once the node's health has
+// been good for ten minutes after the first fault, twice as long after each further fault, at most
+// a day. After a week of good health a new fault counts as the first again. Pure.
 namespace muster::control {
 
-// The taint, with the effect NoSchedule and the condition's reason as its value, and the annotation
-// in which the node's past is kept.
+// The taint has the effect NoSchedule and the condition's reason as its value. The annotation keeps
+// the node's fault history.
 inline constexpr char kUnhealthyTaint[] = "muster.dev/unhealthy";
 inline constexpr char kHealthAnnotation[] = "muster.dev/health";
 
 struct HealthPast {
-  int faults = 0;  // one after the other
-  // Wall, in whole seconds: the time from which on the condition was good after the last fault;
-  // absent if it was not seen to be, or not for long enough and nobody could tell since.
+  int faults = 0;  // in a row, without a good week in between
+  // The wall time, in whole seconds, since which the health has been good after the last fault;
+  // absent until it is good, and again if it becomes unknown while the node is tainted.
   std::optional<absl::Time> good_since;
 
   friend bool operator==(const HealthPast&, const HealthPast&) = default;
 };
 
-// Convert to and from the annotation. A text that is no such JSON is an empty past.
+// Convert to and from the annotation. Text that is not such JSON gives an empty past.
 std::string ToText(const HealthPast& past);
 HealthPast ParseHealthPast(const std::string& text);
 
@@ -36,11 +36,11 @@ struct TaintChoice {
   friend bool operator==(const TaintChoice&, const TaintChoice&) = default;
 };
 
-// Returns how long the condition must be good after so many faults.
+// Returns how long the health must be good before the taint is removed.
 absl::Duration WaitAfterFaults(int faults);
 
-// `status` is that of the condition: True, False or anything else, with which a taint stays and its
-// good time begins anew. `tainted`: the node has the taint now. `now` is a wall time.
+// `status` is the condition's: True, False, or anything else, which keeps a taint and restarts its
+// good time. `tainted`: the node has the taint now. `now` is a wall time.
 TaintChoice ChooseTaint(const std::string& status, bool tainted, const HealthPast& past,
                         absl::Time now);
 

@@ -44,7 +44,7 @@ bool AlertBook::MakeRoom(const std::string& ns) {
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto own = by_namespace_.find(ns);
   if (most->second <= (own == by_namespace_.end() ? 0 : own->second) + 1) return false;
-  // One that nobody has been told of is missed the least.
+  // An alert whose begin has not been sent is missed the least.
   auto leaves = alerts_.end();
   for (auto it = alerts_.begin(); it != alerts_.end(); ++it) {
     if (it->second.job.ns != most->first) continue;

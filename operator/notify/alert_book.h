@@ -14,15 +14,15 @@
 
 namespace muster::control {
 
-// The alerts of one receiver, and which of them it has to be told. Each begin and each end is told
-// once, in this order, and alerts that fire again every `repeat`. While the receiver fails, nothing
-// is sent to it for a time that grows; an end that could not be told for kForget is given up. Pure
-// but for the times it is given; not thread-safe.
+// The alerts of one receiver, and which of them are due to be sent. The begin and the end of each
+// alert are sent once, in this order; an alert that keeps firing is sent again every `repeat`.
+// While the receiver fails, sending backs off; an end that could not be sent for kForget is
+// dropped. Has no clock: times are arguments. Not thread-safe.
 class AlertBook {
  public:
   static constexpr absl::Duration kForget = absl::Hours(1);
-  // The most alerts in the book. In a full one each namespace has an equal share: an alert of a
-  // namespace that has fewer takes the place of one of the namespace that has the most, and others
+  // The most alerts in the book. In a full book every namespace has an equal share: a new alert of
+  // a namespace with fewer alerts replaces one of the namespace with the most, and other new alerts
   // are dropped until some have ended.
   static constexpr size_t kMaxAlerts = 10'000;
   static constexpr BackoffBounds kBackoff = {absl::Seconds(1), absl::Minutes(5)};
@@ -35,10 +35,10 @@ class AlertBook {
     std::vector<AlertNews> news;
   };
 
-  // Sets all alerts of the job that fire; the others of this job have ended. `wall` is the time of
-  // their end. Returns false if some were dropped because the book is full.
+  // Replaces the job's firing alerts; those of its alerts that are missing from `firing` ended at
+  // `wall`. Returns false if some were dropped because the book is full.
   bool Set(const AlertedJob& job, const std::vector<JobAlert>& firing, absl::Time wall);
-  // Returns what is to be told at `now` (monotonic), if anything. Jobs take turns.
+  // Returns the alerts of one job that are due at `now` (Monotonic), if any. Jobs take turns.
   std::optional<Batch> Due(absl::Time now) const;
   // Returns the earliest time at which Due may return something; InfiniteFuture: not before Set.
   absl::Time NextDue() const;

@@ -58,7 +58,7 @@ std::vector<ConditionView> ReadConditions(const Json& object) {
   return conditions;
 }
 
-// A deadline that is no number is none.
+// A deadline that is not a number is ignored.
 std::optional<NodeNotice> NoticeOf(const LabelMap& labels) {
   const std::string_view kind = labels.Value(kNoticeLabel);
   if (kind.empty()) return std::nullopt;

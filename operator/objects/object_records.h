@@ -17,7 +17,7 @@
 
 namespace muster::control {
 
-// Any pod of the cluster, in the few fields that the controller and the scheduler use.
+// Any pod of the cluster, reduced to the fields that the controller and the scheduler use.
 struct PodRecord {
   kube::ObjectKey key;
   std::string job;  // label muster.dev/job; empty: not one of muster's
@@ -41,7 +41,8 @@ struct PodRecord {
 
 // Returns true if the pod is a worker of the job `job` with this UID: it is in the job's namespace,
 // and its controller, labels and name are those that the operator gives to a worker. A UID alone
-// proves nothing, because whoever may create pods in some namespace can write it into them.
+// proves nothing, because anyone who may create pods in a namespace can write any UID into their
+// ownerReferences.
 bool IsWorkerOf(const PodRecord& pod, const kube::ObjectKey& job, const std::string& uid);
 
 struct NodeRecord {
@@ -58,8 +59,8 @@ struct NodeRecord {
   static const std::shared_ptr<const SchedulingNode>& NoNode();
 };
 
-// Parsers for kube::Cache. They fail only on objects that cannot be a pod or node; absent fields
-// are left empty. They may read these fields only: no others are requested from the server.
+// Parsers for kube::Cache. They fail only on objects that cannot be a pod or node, and leave absent
+// fields empty. They may read only the masks' fields: no others are requested from the server.
 const kube::FieldMask& PodFields();
 const kube::FieldMask& NodeFields();
 absl::StatusOr<PodRecord> ParsePodRecord(const Json& json);

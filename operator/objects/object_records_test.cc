@@ -38,7 +38,7 @@ TEST(ObjectRecordsTest, AnUnreadableAmountCountsAsNothing) {
   }
 }
 
-// Whoever may create pods in some namespace can write any UID into ownerReferences.
+// Anyone who may create pods in a namespace can write any UID into their ownerReferences.
 TEST(ObjectRecordsTest, AUidInOwnerReferencesAloneMakesNoWorker) {
   const Json worker = Parse(R"({
     "metadata": {"namespace": "d", "name": "gpt-0-2", "uid": "u",

@@ -11,20 +11,21 @@
 
 namespace muster::control {
 
-// Keeps the many pods that are not muster's small. Only the node of a live one, its amounts and the
-// rules by which it keeps others away matter, and nothing of an ended one. Pods that agree in these
-// are one record, without key and names. Pods of one template share the part that placement reads,
-// wherever they are. Muster's own pods are kept as they are. Not thread-safe.
+// Shares equal parts of pods that are not muster's, to save memory. A live pod is reduced to its
+// phase, its node, its resources and the rules by which it keeps other pods away; an ended pod to
+// its phase. Pods that agree in these are one record, without key and names. Pods of one template
+// share the part that placement reads, whatever their node. Muster's own pods are kept whole. Not
+// thread-safe.
 class PodSharing {
  public:
   std::shared_ptr<const PodRecord> Keep(PodRecord pod);
-  // Number of shared records, some of which may be gone.
+  // Returns the number of shared records; some of them may be out of use.
   size_t size() const { return records_.size(); }
 
  private:
   template <typename Value>
   struct Known {
-    // Keyed by hash. Of two values with the same hash, the later is not shared.
+    // Keyed by hash. If two different values have the same hash, only the later one is shared.
     absl::flat_hash_map<size_t, std::weak_ptr<const Value>> by_hash;
     size_t sweep_at = 1024;
 

@@ -23,16 +23,16 @@ absl::StatusOr<PriorityClass> ParsePriorityClass(const Json& json);
 
 using PriorityCache = kube::Cache<PriorityClass>;
 
-// Returns a sentence about a priorityClassName that does not exist. Empty if it exists, none is
-// named, or the classes have not been listed yet. Thread-safe.
+// Returns a sentence about a priorityClassName that does not exist; empty if the class exists,
+// `class_name` is empty, or the classes are not listed yet. Thread-safe.
 std::string MissingPriorityClass(const PriorityCache& classes, const std::string& class_name);
 
 // Looks up priority classes by name. Not thread-safe.
 class Priorities {
  public:
   void Set(const PriorityCache& classes);
-  // Returns the class; for an empty or unknown name the default one, or priority 0 if there is
-  // none.
+  // Returns the class. An empty or unknown name gives the cluster's default class, or priority 0 if
+  // there is no default.
   PriorityClass Of(const std::string& class_name) const;
 
  private:

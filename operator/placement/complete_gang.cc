@@ -219,7 +219,8 @@ class Completer {
     }
   }
 
-  // The product that all workers with nodes share; kAnyProduct if there is none or no choice.
+  // Returns the GPU product that all placed workers share; kAnyProduct if they share none, or if
+  // the choice of a product does not matter.
   int ProductOfOthers() const {
     if (gang_.request.per_worker.gpus == 0 || tree_.gpu_products().size() < 2) return kAnyProduct;
     int product = kAnyProduct;

@@ -89,7 +89,8 @@ DomainShare ChooseDomain(const TopologyTree& tree, const GangCapacity& capacity,
   return best;
 }
 
-// Returns the kinds of nodes of which the gang should preferably get one only. None: all are alike.
+// Returns the kinds of nodes that a gang should preferably not mix with others. Empty: all are
+// alike.
 std::vector<NodeKind> KindsFor(const TopologyTree& tree, const GangPlan& plan) {
   std::vector<NodeKind> kinds;
   const int products = static_cast<int>(tree.gpu_products().size());

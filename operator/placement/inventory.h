@@ -32,14 +32,15 @@ struct Resources {
 
 struct NodeInventory {
   std::string name;
-  // The amounts left by all pods on the node, whoever made them, terminating ones included.
+  // The amounts that all pods on the node leave free, including terminating pods and those of other
+  // schedulers.
   Resources free;
   bool schedulable = true;
   // The node's place in the topology, outermost level first, e.g. {"dc1", "spine3", "leaf7"}; the
   // levels' names are Inventory::levels. May be shorter, and may have empty names: the node is then
   // in no domain of those levels.
   std::vector<std::string> domains;
-  // The amounts when nothing runs, for the score; raised to `free` where less than that.
+  // The amounts when nothing runs, for the score; raised to `free` if that is more.
   Resources allocatable;
   // The model of its GPUs, e.g. "NVIDIA-H100-80GB-HBM3"; empty: unknown. Nodes of one model count
   // as alike.

@@ -38,17 +38,18 @@ struct GangRequest {
   // before. Workers i * size .. (i + 1) * size - 1 are a slice; the gang is made of whole ones.
   std::vector<Slice> slices;
   SpotBounds spot;
-  // By size, from 0 to max: how many workers may be on spot nodes, in place of what `spot` says of
-  // a gang of that size. For workers that join others. Empty: `spot` decides.
+  // The most workers that may be on spot nodes, by gang size from 0 to max, in place of `spot`. For
+  // workers that join others. Empty: `spot` decides.
   std::vector<int> most_on_spot;
 };
 
 struct Placement {
   // Worker i runs on nodes[i]. In the order of the topology: neighbours in the ring are neighbours
-  // in the fabric, and workers of a node follow each other. With bounds on spot nodes those of spot
-  // nodes come last: a slice with fewer of them before one with more, and inside a slice.
+  // in the fabric, and workers of a node follow each other. With bounds on spot nodes, workers on
+  // spot nodes come last: slices with fewer of them before slices with more, and last within a
+  // slice.
   std::vector<std::string> nodes;
-  // The innermost level of which all workers share a domain, and that domain's path; empty: none.
+  // The innermost level at which all workers share a domain, and that domain's path, or empty.
   std::string level;
   std::string domain;
   // Predicted time of the slowest ring on an empty cluster, divided by that on these nodes: (0, 1].
@@ -76,8 +77,9 @@ struct Unplaceable {
 // Places the gang. `links` replaces the default links of levels, by level name, in the score.
 std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangRequest& request,
                                            const std::map<std::string, Link>& links = {});
-// Judges a gang whose worker i is on nodes[i] as Place would, wherever that is; the gang's sizes do
-// not count. Empty names, and nodes that the tree does not have, are left out.
+// Scores a gang whose worker i is on nodes[i] as Place would, whether or not Place would choose
+// these nodes; the gang's sizes do not count. Leaves out empty names, and nodes that the tree does
+// not have.
 Placement ScorePlacement(const TopologyTree& tree, const GangRequest& request,
                          const std::vector<std::string>& nodes,
                          const std::map<std::string, Link>& links = {});

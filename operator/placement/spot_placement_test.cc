@@ -11,7 +11,7 @@
 #include "operator/placement/spot_bounds.h"
 
 // Tests what Place() prefers among the placements that keep the bounds on spot nodes, and what it
-// says where there are none; spot_property_test.cc tests that it finds one.
+// says if no placement does; spot_property_test.cc tests that it finds one.
 namespace muster::control {
 namespace {
 

@@ -161,7 +161,7 @@ Decision Cycle::Try(JobEntry& entry, const Turn& turn) {
     delayed = WhoIsDelayed(entry, placement);
   }
   if (delayed != nullptr && static_cast<int>(placement.nodes.size()) > entry.job.request.min) {
-    // A smaller gang may delay nobody.
+    // The smallest size may fit without delaying another job.
     if (!places_.FindPlace(entry, entry.job.request.min, placement, decision)) return decision;
     delayed = WhoIsDelayed(entry, placement);
   }

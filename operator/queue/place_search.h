@@ -32,8 +32,8 @@ class PlaceSearch {
   int RoomInQuota(const JobEntry& entry, Decision& decision) const;
   // Finds places for up to `most` workers, at least for the smallest size.
   bool FindPlace(const JobEntry& entry, int most, Placement& placement, Decision& decision);
-  // Finds places that nobody claims; only room is looked at, so a gang with inter-pod
-  // constraints gets none.
+  // Finds places in room that is not claimed. Looks at room only, so it returns false for a gang
+  // with inter-pod constraints.
   bool FindPlaceBesideClaims(const JobEntry& entry, int most, Placement& placement);
 
   // The nodes that the job may use; null: all.

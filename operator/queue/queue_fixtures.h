@@ -44,7 +44,7 @@ class World {
 
   bool Runs(const std::string& uid) const;
   int Workers(const std::string& uid) const;
-  // The last cycle's decision on the job; an empty `job` if there is none.
+  // Returns the last cycle's decision on the job, or one with an empty `job`.
   Decision Of(const std::string& uid) const;
 
   absl::Time now = At(0);

@@ -95,8 +95,8 @@ void Controller::Adopt(State& state, const TrainingJob& job) {
              {"term", state.term}, {"round", job.status.round()});
 }
 
-// Handles a term that this leadership did not write: another leader's, or one from an own write
-// whose outcome is unknown. Returns nullopt if there is none, or it has been overruled.
+// Handles a term in the status that this leadership did not write: another leader's, or its own by
+// a write whose outcome is unknown. Returns nullopt without such a term, or once it is overruled.
 std::optional<ReconcileResult> Controller::HandleRival(State& state, const TrainingJob& job) {
   const int64_t recorded = job.status.term();
   const bool ours = state.recorded || !state.status_fault.empty();

@@ -36,27 +36,32 @@ namespace muster::control {
 // The result of one reconcile.
 struct ReconcileResult {
   std::optional<absl::Duration> requeue_after;
-  std::string reason;      // of the plan, for logs and the debug page
-  bool when_idle = false;  // the next look can wait for other jobs' work
+  std::string reason;      // the plan's, for logs and the debug page
+  bool when_idle = false;  // the next reconcile may wait for other jobs' work
 };
 
 // Reconciles jobs: builds a view from the caches and the registry, calls Decide, and has the
-// Executor carry out the plan. Keeps each job's RoundMemory and the term of this leadership. The
-// term is above the one that the status recorded when the job was first seen, never below the
-// Lease's leaseTransitions, and takes effect with the first checked status write. A controller that
-// finds a term in the status that it did not write has a rival, and does nothing until it has
-// renewed its lease once more; the rival is stale then, and is overruled by a still higher term.
-// Level-triggered. Read-your-writes: a job is left alone until the caches show what was last
-// written for it. If a status that orders rest on is not stored, that is reported, and nothing more
-// is done until it can be stored. A write whose content is refused is reported and not repeated
-// before the job changes (a status also after an hour). Thread-safe for different keys; the work
-// queue ensures that each key is reconciled by one thread at a time.
+// Executor carry out the plan. Keeps each job's RoundMemory and the term of this leadership.
+//
+// The term is higher than the one in the status when the job was first seen, at least the Lease's
+// leaseTransitions, and takes effect with the first checked status write. A term in the status that
+// the controller did not write shows a rival. The controller then does nothing until it has renewed
+// its lease once more; after that the rival is known to be stale, and is overruled by a still
+// higher term.
+//
+// Level-triggered, with read-your-writes: a job is not decided on until the caches show the last
+// writes for it. If a status that orders depend on was not stored, that is reported, and nothing
+// more is done until it can be stored. A write whose content is refused is reported and not
+// repeated before the job changes (a status also after an hour).
+//
+// Thread-safe for different keys; the work queue ensures that each key is reconciled by one thread
+// at a time.
 class Controller {
  public:
   // The evidence that this process leads.
   struct Leadership {
     int64_t lease_term = 0;  // the Lease's leaseTransitions; 0 without one
-    // Monotonic: when the newest successful renewal began. Null: there are no rivals.
+    // Returns the Monotonic time when the newest successful renewal began. Null: no rival exists.
     std::function<absl::Time()> renewed_at;
   };
 
@@ -70,15 +75,15 @@ class Controller {
     EventRecorder& events;
     const Verdicts& verdicts;
     ControllerObserver* observer = nullptr;
-    Notifier* notifier = nullptr;        // null: nobody is told about alerts of jobs
-    const NodeCache* nodes = nullptr;    // null: failures are validated without their conditions
-    const NodeBoard* power = nullptr;    // null: no power of GPUs is measured
-    const PriceTable* prices = nullptr;  // null: only nodes themselves name prices
+    Notifier* notifier = nullptr;        // null: alerts of jobs are not sent
+    const NodeCache* nodes = nullptr;    // null: failures are validated without node conditions
+    const NodeBoard* power = nullptr;    // null: GPU power is not measured
+    const PriceTable* prices = nullptr;  // null: prices come only from the nodes
   };
 
   Controller(Deps deps, DecideOptions options);
 
-  // Starts this leadership: agents can reach the coordinator from now on. Before, RunOnce does
+  // Starts this leadership: from now on agents can reach the coordinator. Until then RunOnce does
   // nothing.
   void Lead(Leadership leadership);
 
@@ -87,7 +92,7 @@ class Controller {
   absl::StatusOr<ReconcileResult> RunOnce(const std::string& key);
 
   std::vector<JobDebug> Debug() const;
-  // Returns the number of jobs that wait because others write to their storage.
+  // Returns the number of jobs that wait to save until other jobs have written to their storage.
   int SavesWaiting() const { return save_turns_.Waiting(); }
 
  private:
@@ -125,18 +130,18 @@ class Controller {
   void CheckStored(State& state, const TrainingJob& job);
   ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
                             absl::Duration retry);
-  // Fills what agents have reported of the training.
+  // Fills in the training's progress as agents reported it.
   void ShowProgress(const State& state, JobView& view) const;
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
   std::optional<ReconcileResult> HandleRefusal(State& state, const TrainingJob& job,
                                                const absl::Status& written);
-  // Returns when to look at the job again after the plan was carried out.
+  // Returns when to reconcile the job again, given the plan that was carried out.
   ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
   // Tells the notifier which alert rules fire.
   void Notify(State& state, const JobView& view, const v1alpha1::TrainingJobStatus& status);
-  // Releases the memory of a job that has ended, once nobody asks for it any more.
+  // Releases the memory of a finished job, once all its pods have ended and a minute has passed.
   void Settle(State& state, const JobView& view, ReconcileResult& next);
   void Register(const std::string& key, const State& state, const JobView& view, const Plan& plan);
   // Moves the plan's memory into `state`.

@@ -24,13 +24,12 @@ namespace muster::control {
 
 // Writes for a job that the caches may not show yet.
 struct Written {
-  // Versions that the caches must have seen before the job is decided on again; 0: nothing written.
+  // resourceVersions that the caches must reach before the job is decided on again; 0: no writes.
   uint64_t job_version = 0;
   uint64_t pod_version = 0;
-  // UIDs of pods whose deletion was accepted; it is not asked for again.
+  // UIDs of pods whose deletion was accepted and is not requested again.
   std::set<std::string> deleted_pods;
-  // Reason why the API server never takes a pod of this template, by the last Write; empty if it
-  // may.
+  // Why the API server never accepts a pod of this template, by the last Write; empty if it may.
   std::string refused_pod;
   // Reason why the status of the last Write is not in the store; empty if it is.
   std::string status_fault;
@@ -40,18 +39,18 @@ struct Written {
 bool IsTerminal(const absl::Status& status);
 
 // Carries out plans, in the order that plan.h gives. The central guarantee: orders are sent only
-// after the API server accepted the status that records their (term, round, membership) against the
-// very version that was decided on, and while `may_order` returns OK, because a process that was
-// stopped between the two may have lost its lease. Stateless but for its seams and a key;
-// thread-safe.
+// after the API server has accepted the status that records their (term, round, membership), at the
+// resourceVersion that was decided on, and only while `may_order` returns OK, because a process
+// that was suspended between the two may have lost its lease. Keeps no state but the key of the
+// rounds' secrets; thread-safe.
 class Executor {
  public:
   using MayOrder = std::function<absl::Status()>;
 
   // If `may_order` is null, orders may always be sent. Pods are created through `fan_out`; creating
   // pods, and the writes that they wait for, count as urgent in `urgency`. Both must outlive this.
-  // Unless `policy_namespace` is empty, a job gets its network policy, which admits the operator of
-  // that namespace, before it gets pods.
+  // With a non-empty `policy_namespace`, a job gets a NetworkPolicy that admits the operator of
+  // that namespace before it gets pods.
   Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
            PodBuilderOptions pod_options, MayOrder may_order = nullptr,
            FanOut& fan_out = FanOut::InOrder(), Urgency* urgency = nullptr,
@@ -81,7 +80,7 @@ class Executor {
   absl::Status WriteNetworkPolicy(const TrainingJob& job);
   absl::Status CreateBatch(const TrainingJob& job, const PodBuilder& builder,
                            const CreatePod* creates, int count, Written& written);
-  // Returns `pod` as stored, or why there is none. Thread-safe.
+  // Creates `pod` and returns it as stored, also if the job had it already. Thread-safe.
   absl::StatusOr<Json> MakePod(const TrainingJob& job, const Json& pod);
   void ReportRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,
                      Written& written);
@@ -103,8 +102,8 @@ class Executor {
   FanOut& fan_out_;
   Urgency* const urgency_;
   const std::string policy_namespace_;
-  // The rounds' secrets are made of it, so that the agents of a round get the same one however
-  // often they attach. Another leadership, which has another key, opens rounds of other numbers.
+  // The key from which the secrets of rounds are derived, so that agents of a round get the same
+  // secret however often they attach. Another leadership has another key and other round numbers.
   const std::string secrets_key_ = RandomSecret();
 };
 

@@ -100,7 +100,7 @@ TEST_F(ExecutorTest, WritesTheStatusThenSendsOrdersAndEvents) {
   EXPECT_EQ(memory_->List(kube::kEvents, {})->items.size(), 1u);
 }
 
-// Nobody else can know it, the agents that attach again get the same one, and nothing stores it.
+// The secret is random, is the same for agents that attach again, and is never stored.
 TEST_F(ExecutorTest, EachRoundHasASecretThatOnlyItsMembersAreTold) {
   Plan plan = PlanRound();
   plan.orders.push_back(plan.orders[0]);

@@ -86,8 +86,8 @@ class Scheduler {
       kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods, NodeCache& nodes,
       std::function<void(const std::string& job_key)> on_verdict, SchedulerOptions options = {},
       std::function<void()> wake = [] {});
-  // Follows these caches likewise. Before, there is one queue without a quota and every priority is
-  // 0.
+  // Follows these caches too from now on; they must still be empty. Until this call there is one
+  // queue without a quota, and every priority is 0.
   void FollowQueues(QueueCache& queues, PriorityCache& priorities);
 
   // Replaces the options' levels from the next cycle on.
@@ -163,7 +163,8 @@ class Scheduler {
   const QueueCache* queues_ = nullptr;
   const PriorityCache* priorities_ = nullptr;
 
-  // Held while a cycle decides, not while it writes. Questions leave the model as it was.
+  // Held while a cycle decides, not while it writes. Reports and forecasts leave the model
+  // unchanged.
   mutable Mutex model_mu_;
   mutable ClusterModel model_ MUSTER_GUARDED_BY(model_mu_);
   mutable NodeEligibility gate_ MUSTER_GUARDED_BY(model_mu_);

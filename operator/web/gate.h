@@ -13,15 +13,15 @@ namespace muster::control {
 // kPermissionDenied (403), kResourceExhausted (429) and kUnavailable (503). Thread-safe; may block.
 using Gate = std::function<absl::Status(const HttpRequest& request)>;
 
-// Returns the token of "Authorization: Bearer TOKEN", or "" if there is none.
+// Returns the token of the header "Authorization: Bearer TOKEN"; empty without one.
 std::string BearerToken(const HttpRequest& request);
 
 // Returns 256 random bits as text.
 std::string NewToken();
 
 // A gate for a server on one machine. It admits requests that carry `token`, whose Host is a name
-// of this machine, and whose Origin, if any, is the same. This keeps out a browser that another
-// site's page, or another name for this address, has directed here.
+// of this machine, and whose Origin, if any, is the same. This prevents CSRF and DNS rebinding:
+// requests that a page of another site makes a browser send here.
 Gate TokenGate(std::string token);
 
 }  // namespace muster::control

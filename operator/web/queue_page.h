@@ -10,10 +10,10 @@
 namespace muster::control {
 
 // Returns the queues and the order of their jobs: {"items": [{"name", "parent", "weight", "share",
-// "borrowing", "cohort", "broken", "used", "nominal", "running", "waiting", "jobs": [{"job",
-// "priority", "workers", "gpus", "waitedSeconds", "reason", "sentence"}]}]}. The next job comes
-// first, with at most `limit` jobs per queue. If `name` is not empty, only that queue is returned,
-// or kNotFound if there is none. Thread-safe.
+// "borrowing", "cohort", "broken", "used", "nominal", "unknownResources", "complaint", "running",
+// "waiting", "jobs": [{"job", "priority", "workers", "gpus", "waitedSeconds", "reason",
+// "sentence"}]}]}. Each queue has at most `limit` jobs, the next one first. If `name` is not empty,
+// returns only that queue, or kNotFound if it does not exist. Thread-safe.
 absl::StatusOr<Json> QueuePage(const WebDeps& deps, const std::string& name, int limit);
 
 }  // namespace muster::control

@@ -281,7 +281,7 @@ TEST_F(WebSocketFileTest, TheSocketIsForThisUserAloneAndGoneAtTheEnd) {
   EXPECT_NE(::stat(socket_.c_str(), &info), 0);
 }
 
-// The user `nobody` must not be able to stop root's job.
+// A user other than root must not be able to stop root's job.
 TEST_F(WebSocketFileTest, AnotherUserCannotStopAJobEvenWhereTheModesWereOpened) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   constexpr uid_t kNobody = 65534;

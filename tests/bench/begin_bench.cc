@@ -52,7 +52,7 @@ Json Milliseconds(int repetitions, const Function& function) {
   return times;
 }
 
-// Begins a round of many ranks, of which only this one exists: nothing is communicated by that.
+// Begins a round of many ranks although only this one exists: beginning it communicates nothing.
 Json BeginRounds(int zero, int64_t micro_batches_per_rank, bool unequal) {
   const planner::ModelShape shape = planner::CompleteShape(
       {.layers = 126, .heads = 4, .width = 64, .positions = 32, .vocabulary = 256});

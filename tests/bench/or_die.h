@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// End a benchmark with its name and the error, unless there is none.
+// End the benchmark on an error, after printing the benchmark's name and the error.
 inline void OkOrDie(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, status.ToString().c_str());

@@ -36,8 +36,8 @@ struct TrainerJob {
 // share it: they use names of their own, and leave nodes and operator running. Not thread-safe.
 class InstalledOperator {
  public:
-  // Installs at the first call; the test program removes it at its end. Ends the test program if
-  // that is not possible, because no test could run.
+  // Installs the operator at the first call; it is removed when the test program ends. A failure
+  // ends the test program, because no test could run.
   static InstalledOperator& Get();
   ~InstalledOperator();
 
@@ -55,8 +55,8 @@ class InstalledOperator {
   // Runs kubectl in the namespace of jobs; expects exit code 0 and returns the output.
   std::string Kubectl(const std::string& words) { return shell_->Run(InNamespace(words)); }
   CommandResult TryKubectl(const std::string& words) { return shell_->Try(InNamespace(words)); }
-  // Imports an image of tools/images.toml into all nodes, as muster.test/NAME:test. The chart's
-  // default ones are there.
+  // Imports an image of tools/images.toml into all nodes, as muster.test/NAME:test. The images of
+  // the chart's defaults are there already.
   void ImportImage(const std::string& name);
   // Imports an image of own_images.py into all nodes, as muster.test/NAME:own.
   void ImportOwnImage(const std::string& name);
@@ -68,8 +68,8 @@ class InstalledOperator {
   // Returns the object as JSON; null while it is not there.
   Json Job(const std::string& name);
   Json Pod(const std::string& name);
-  // Waits until `done` of the job's JSON is true, and returns that JSON. Expects it within minutes,
-  // else says what kubectl describes.
+  // Waits until `done` is true of the job's JSON, and returns that JSON. If that takes more than
+  // some minutes, the test fails with the output of kubectl describe.
   Json AwaitJob(const std::string& name, const std::function<bool(const Json&)>& done);
   Json AwaitPod(const std::string& name, const std::function<bool(const Json&)>& done);
   // Waits for Succeeded, and returns the job's JSON.
@@ -85,7 +85,7 @@ class InstalledOperator {
   // are gone.
   void ReplaceOperator(const std::string& words);
   void Delete(const std::string& job);
-  // Returns the digest of the weights that the job saved after `step`; empty if there are none.
+  // Returns the digest of the weights that the job saved after `step`; expects that they exist.
   std::string SavedWeights(const std::string& job, int step);
 
  private:

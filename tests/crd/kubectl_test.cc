@@ -185,8 +185,8 @@ TEST_F(Kubectl, TheLargestTemplateFitsTheCostOfTheRules) {
   Expect({"create", "-f", WriteFile("large.json", DumpJson(job))});
 }
 
-// Returns words that YAML 1.1 knows, and all texts of one to four letters of which numbers are
-// made.
+// Returns the special words of YAML 1.1, and all texts of one to four characters that may occur in
+// numbers.
 std::vector<std::string> Scalars() {
   std::vector<std::string> scalars = {"yes",   "Yes",  "yEs",   "y",      "N", "no",
                                       "on",    "oN",   "off",   "OFF",    "~", "null",

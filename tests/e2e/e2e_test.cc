@@ -288,8 +288,7 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
   EXPECT_TRUE(world_->DeleteJob("lost").ok());
 }
 
-// The pods' processes keep running where nobody sees them; they must not disturb their
-// replacements.
+// The pods' processes keep running unobserved; they must not disturb their replacements.
 TEST_F(E2eTest, AKubeletThatStopsIsALostNodeAndEndsItsOldPodsWhenItReturns) {
   ASSERT_TRUE(world_->ApplyJob("frozen", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("frozen", 2);

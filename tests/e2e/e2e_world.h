@@ -58,7 +58,7 @@ class E2eWorld {
   // Starts all replicas and waits until one leads and the others are ready to.
   absl::Status StartOperators();
   OperatorReplicas& operators() { return *operators_; }
-  // Starts a machine with `cpus` CPUs, each of which has room for one pod, and waits until it is
+  // Starts a machine with `cpus` CPUs, which has room for one pod on each, and waits until it is
   // ready.
   absl::Status StartNode(const std::string& name, int cpus = 1);
   // Ends everything that runs on the machine, as a loss of power would.
@@ -121,7 +121,7 @@ class E2eWorld {
 
 int64_t StepOf(const Json& job);
 int64_t RoundOf(const Json& job);
-// A condition as "Status/Reason", e.g. "True/Training"; empty if there is none.
+// A condition as "Status/Reason", e.g. "True/Training"; empty if the object does not have it.
 std::string ConditionOf(const Json& object, const std::string& type);
 
 }  // namespace muster::tests

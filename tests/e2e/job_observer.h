@@ -17,9 +17,9 @@
 
 namespace muster::tests {
 
-// Watches the jobs and pods of a namespace and records violations of what must hold whoever leads:
-// a pod created twice, a term or round that decreases, a second membership for a recorded round, a
-// committed step that decreases. It reopens watches that end. Thread-safe.
+// Watches the jobs and pods of a namespace and records violations of what must hold under every
+// leader: a pod created twice, a term or round that decreases, a second membership for a recorded
+// round, a committed step that decreases. It reopens watches that end. Thread-safe.
 class JobObserver {
  public:
   struct PodHistory {
@@ -45,7 +45,7 @@ class JobObserver {
   JobObserver& operator=(const JobObserver&) = delete;
 
   JobHistory Job(const std::string& name);
-  // Waits until `done` is true and returns within a millisecond of the change that makes it so.
+  // Waits until `done` is true, and returns within a millisecond of the change that makes it so.
   // Returns false after `within`.
   bool WaitUntil(const std::string& job, const std::function<bool(const JobHistory&)>& done,
                  absl::Duration within = absl::Minutes(3));

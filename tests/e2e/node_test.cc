@@ -145,7 +145,7 @@ TEST_F(NodeTest, VolumesHoldTokensMapsSecretsAndThePodItself) {
       "\"metadata.labels['color']\"}}]}\n");
   const Json pod = WaitForPhase("volumes", "Succeeded");
   EXPECT_THAT(Log(pod), StartsWith("from the map from the secret redey")) << "a token is base64";
-  // The token belongs to this pod and to nobody else.
+  // The token is bound to this pod.
   const std::string token = Log(pod).substr(Log(pod).find("redey") + 3);
   const auto review = world_->cluster().Kubectl(
       {"create", "--output=json", "--filename=-"},

@@ -180,12 +180,12 @@ TEST_F(OutageTest, TheApiServerIsKilledAndRestarted) {
 
 TEST_F(OutageTest, TheStoreIsKilledAndRestarted) { KillAndRestart(kStore, absl::ZeroDuration()); }
 
-// The outage exceeds the lease, so nobody leads when it ends.
+// The outage exceeds the lease, so there is no leader when it ends.
 TEST_F(OutageTest, NobodyAnswersForLongerThanALease) {
   KillAndRestart(kServer, FullEffort() ? absl::Seconds(60) : absl::Seconds(5));
 }
 
-// Nobody is left to wait for the server, so operators must start anew.
+// No operator is left to wait for the server, so operators must start anew.
 TEST_F(OutageTest, BothOperatorsEndWhileNobodyAnswers) {
   ASSERT_TRUE(world_->cluster().Kill(kServer).ok());
   for (int i = 0; i < world_->operators().count(); ++i) {

@@ -39,7 +39,7 @@ DisturbedJobSpec Job() {
           .memory = "{everySteps: 5, size: 256Mi, disk: {path: $FOLDER/disk, every: 1s}}"};
 }
 
-// Returns the steps of which the workers have whole copies on disk, for each worker.
+// Returns, for each worker, the steps whose whole copies it has on disk.
 std::vector<std::set<int64_t>> StepsOnDisk(const LocalRun& run, int workers) {
   std::vector<std::set<int64_t>> steps(workers);
   const std::string disk = run.folder() + "/disk";

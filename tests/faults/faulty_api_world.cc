@@ -89,7 +89,7 @@ FaultyApiWorld::~FaultyApiWorld() {
   }
   if (!socket_folder_.empty()) (void)RemoveAll(FileSystem(), socket_folder_);
   if (cluster_ == nullptr) return;
-  // The operator is gone, so nobody else would remove the finalizers or end the pods.
+  // The operator is gone, so finalizers must be removed and pods ended here.
   for (const Json& job : Listed(kube::kTrainingJobs)) {
     (void)cluster_->api().PatchMetadata(kube::kTrainingJobs, kube::KeyOf(job),
                                         {{"finalizers", nullptr}});

@@ -47,7 +47,7 @@ class FaultyApiWorld {
   absl::StatusOr<ExitStatus> WaitForOperatorEnd();
   // The logs of all operators that this object has started.
   std::string OperatorLog() const;
-  // The sum of a metric's series whose line contains `labels`; 0 when there is none.
+  // The sum of a metric's series whose line contains `labels`; 0 without such a line.
   double Metric(const std::string& name, const std::string& labels = "") const;
 
   // Replaces the proxy's rules (a JSON list); an empty list removes all faults.

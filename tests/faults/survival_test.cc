@@ -116,7 +116,7 @@ TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
 TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsReportedAndRetried) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
   auto run = StartUntilStep(5, "unwritable", job);
-  // Nobody, not even root, can write to a file in place of the directory.
+  // A file in place of the directory keeps all users from writing to it, even root.
   const std::string away = run->Checkpoints() + ".away";
   ASSERT_TRUE(FileSystem().Rename(run->Checkpoints(), away).ok());
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->Checkpoints(), "in the way").ok());

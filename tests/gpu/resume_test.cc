@@ -1,5 +1,5 @@
 // Tests that a rank whose process is killed goes on from its checkpoint as if nothing had happened.
-// The variable MUSTER_TEST_GPUS is workers.gpus: 0, the CPU, if there is none.
+// The variable MUSTER_TEST_GPUS is workers.gpus; by default that is 0, the CPU.
 
 #include <signal.h>
 

@@ -34,7 +34,7 @@ TEST_F(LeaderDiscoveryTest, AgentsFollowTheLeader) {
   EXPECT_EQ(client.certificates(), 1);
 }
 
-// While nobody leads, thousands of agents redial every standby again and again.
+// Without a leader, thousands of agents redial every standby again and again.
 TEST_F(LeaderDiscoveryTest, AStandbyIsAskedAgainOverTheSameConnection) {
   first_->registry.SetStandby("127.0.0.1:1");  // a leader that is gone
   agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);

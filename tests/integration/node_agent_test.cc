@@ -1,6 +1,6 @@
 // A node agent as a process of its own, with a fake driver and a folder in place of /sys, beside a
-// live operator with a TCP port: the Node gets labels and its condition, and nobody can report
-// about another's node.
+// live operator with a TCP port: the Node gets labels and its condition, and reports about another
+// node than the agent's own are refused.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>

@@ -24,7 +24,7 @@ std::string Program(const std::string& name) {
   return absl::StrCat(InstalledFolder("prometheus"), "/usr/bin/", name);
 }
 
-// Fixture with a real operator and a training job of two workers, one of which has reported a step.
+// Fixture with a real operator and a training job of two workers; worker 0 has reported a step.
 class PrometheusTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -68,7 +68,7 @@ class PrometheusTest : public testing::Test {
     prometheus_ = *std::move(launched);
     http_ = std::make_unique<httplib::Client>("http://" + port_.address());
   }
-  // The "data" of Prometheus's answer; null if there is none yet.
+  // The "data" of Prometheus's answer; null without an answer or without data.
   Json Data(const std::string& path) {
     const auto answer = http_->Get(path);
     if (!answer) return nullptr;

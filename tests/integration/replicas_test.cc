@@ -130,7 +130,7 @@ TEST_F(ReplicasTest, ALeaseThatIsTakenAwayEndsTheLeader) {
   EXPECT_FALSE(apps_[first]->IsLeading());
   EXPECT_EQ(apps_[first]->lost(), lost());
   EXPECT_FALSE(apps_[1 - first]->IsLeading()) << "the usurper's lease has not run out";
-  // The usurper's lease expires because nobody renews it.
+  // The usurper's lease expires because it is not renewed.
   EXPECT_TRUE(Until([&] { return apps_[1 - first]->IsLeading(); }, absl::Seconds(1)));
 }
 

@@ -2,13 +2,13 @@
 //        dump_run DIR PRECISION OPTIMIZER 1 FAMILY 1 0 [WEIGHTS] --device=cuda
 //        dump_run DIR PRECISION OPTIMIZER RANKS torchscript SHARD ZERO FILE
 //
-// Trains the toy of the family on ranks that are threads, SHARD of which divide one copy of the
-// state among themselves as stage ZERO says. The initial weights are random, or those of the
-// directory WEIGHTS, as Hugging Face keeps them. The optimizer's state, and under ZeRO 3 the
-// weights, rest in files in SCRATCH, if it is given. With --device=cuda one rank trains on a card;
+// Trains the toy of the family on ranks that are threads. Every SHARD ranks divide one copy of the
+// state among themselves, as ZeRO stage ZERO says. The initial weights are random, or those of the
+// directory WEIGHTS, in the format of Hugging Face. With SCRATCH, the optimizer's state, and under
+// ZeRO 3 the weights, rest in files in that folder. With --device=cuda one rank trains on a card;
 // the precision tf32 is fp32 whose matrix products a card may round to TF32. Writes what parity.py
-// needs to repeat it: run.json, initial weights, every token, the gradients of the first and last
-// step before clipping, final weights, and their logits of the tokens after the first step's
+// needs to repeat the run: run.json, initial weights, every token, the gradients of the first and
+// last step before clipping, final weights, and their logits of the tokens after the first step's
 // sequences. A model of TorchScript is the one in FILE, and has no logits.
 
 #include <atomic>

@@ -66,8 +66,7 @@ void ExpectSuccess(LocalRun& run) {
   ASSERT_EQ(end->code, kExitOk) << run.Output();
 }
 
-// Returns the last line with a loss of a run that nobody touches, which is trained once for each
-// job.
+// Returns the last line with a loss of an undisturbed run of `job`. Trains it at the first call.
 const std::string& UndisturbedLoss(const std::string& job) {
   static auto& losses = *new std::map<std::string, std::string>();
   const auto [known, is_new] = losses.try_emplace(job);
@@ -82,8 +81,8 @@ const std::string& UndisturbedLoss(const std::string& job) {
   return known->second;
 }
 
-// Kills a rank once the first checkpoint is there, and expects the run to end as another did that
-// nobody touched.
+// Kills a rank once the first checkpoint is there, and expects the run to end with the loss of the
+// undisturbed run.
 void ExpectTheSameLossAfterAKill(const std::string& job) {
   const std::string& undisturbed = UndisturbedLoss(job);
   const auto disturbed = NewRun(job, job + "-disturbed");

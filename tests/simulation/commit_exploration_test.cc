@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"FourRanksInTwoCopiesConfirm", 4, 1, {.deaths = 1}, {.shard = 2, .confirms = true}}),
     [](const auto& info) { return info.param.name; });
 
-// Wrong decisions of the operator, each of which breaks a promise that the exploration must notice.
+// Wrong decisions of the operator. Each breaks a promise, which the exploration must notice.
 v1alpha1::ResumePoint NeverRelays(const std::vector<v1alpha1::RankPosition>& positions,
                                   int64_t round) {
   std::vector<v1alpha1::RankPosition> blind = positions;

@@ -325,7 +325,7 @@ std::string CommitWorld::SendGo() {
     const ResumePoint again = decide_(by_rank, id_.round());
     if (point.SerializeAsString() != again.SerializeAsString()) return "DecideResume wavers";
     resume_ = std::make_shared<const ResumePoint>(point);
-    // Whoever goes on without a rank gives its copies up, too, unless another keeps replicas.
+    // A round that lacks a rank also gives up that rank's copies, unless others keep replicas.
     if (members_.size() < ranks_.size() && !kind_.replicas) {
       most_committed_ = std::min(most_committed_, static_cast<size_t>(point.version().step()));
     }

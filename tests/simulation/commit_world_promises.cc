@@ -20,7 +20,7 @@ std::pair<int64_t, int64_t> Pair(const v1alpha1::Version& version) {
 }  // namespace
 
 // Called when all members have restored: they must hold the same state, and it must continue every
-// committed state of which a holder is left. The first member to go on determines the agreed state;
+// committed state that still has a holder. The first member to go on determines the agreed state;
 // the others must match it.
 std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
   if (round.started) {

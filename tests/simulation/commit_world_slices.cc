@@ -98,7 +98,7 @@ CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
   return needs;
 }
 
-// Returns the replica, or the rank's own copy, of that slice; null: there is none.
+// Returns the replica, or the rank's own copy, of that slice; null if the rank has neither.
 const CommitWorld::MemoryCopy* CommitWorld::FindStored(const Rank& rank,
                                                        const v1alpha1::Version& version,
                                                        const Shard& slice) {

@@ -1,5 +1,5 @@
-// Tests the cost of a job in the whole operator, on virtual time: nodes of which one is a spot
-// node, one names its own price and one has none, and operator processes that die meanwhile.
+// Tests the cost of a job in the whole operator, on virtual time. One node is a spot node, one
+// names its own price and one has no price; operator processes die meanwhile.
 #include <map>
 #include <string>
 

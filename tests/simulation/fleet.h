@@ -87,7 +87,7 @@ struct SimWorker {
   size_t told_stalls = 0;
   size_t told_exits = 0;
 
-  // As its last Prepare says: 0 steps stand for a command.
+  // From its last Prepare; 0 steps mean that the job runs a command.
   int64_t steps = 0;
   int64_t copy_every = 0;  // 0: no copies in memory
   bool save_wanted = false;
@@ -95,7 +95,7 @@ struct SimWorker {
   absl::Time whole_until = absl::InfinitePast();  // when its round was last whole
   // The newest copy of the state in the agent's memory, which survives its ranks.
   std::optional<v1alpha1::StateCopy> copy;
-  // The times of steps that rank 0 has not reported yet, and checkpoints likewise.
+  // The phase times of steps, and the checkpoints, that rank 0 has not reported yet.
   v1alpha1::PhaseTimes times;
   std::vector<v1alpha1::CheckpointReport> saved;
 
@@ -126,7 +126,7 @@ class Fleet {
  public:
   // An agent leaves a stream that was silent for this long: half a lease.
   static constexpr absl::Duration kSilence = absl::Milliseconds(7500);
-  // An agent kills a rank that stood still for this long, as elastic.rankDeadline is by default.
+  // An agent kills a rank that stood still for this long, the default of elastic.rankDeadline.
   static constexpr absl::Duration kRankDeadline = absl::Seconds(10);
 
   Fleet(kube::Api& api, const Clock& clock, Coordinators& coordinators, Promises& promises,
@@ -142,32 +142,32 @@ class Fleet {
   // The largest number of the job's agents that are running in the same round.
   int Training(const std::string& job_uid) const;
   int64_t steps_done() const { return steps_done_; }
-  // Has rank 0 of each job say that it trained so many tokens since its last report, of a second
-  // ago. By default it does not say, and no speed is known.
+  // Sets the number of tokens that rank 0 of each job reports once a second, as trained since its
+  // last report. By default it reports none, and the speed is unknown.
   void SetTokensPerReport(int64_t tokens) { tokens_per_report_ = tokens; }
-  // Has rank 0 say in each report for how much of a second the ranks were busy, by the number of
-  // workers that train: 0 to 1. It says so only if it says its tokens.
+  // Sets the share of each second, 0 to 1, for which rank 0 reports the ranks as busy, by the
+  // number of workers that train. It is reported only together with tokens.
   void SetUse(std::function<double(int workers)> use) { use_ = std::move(use); }
-  // Has commands run so many steps, report each with that number, and save as jobs with a trainer
-  // do. By default they say nothing, and each of their steps is saved.
+  // Makes commands run `steps` steps, report each with that total, and save as jobs with a trainer
+  // do. By default commands report no steps, and lose none when they resume.
   void SetReportedCommandSteps(int64_t steps) { reported_command_steps_ = steps; }
-  // Bound pods take a random time between these to start.
+  // Sets the bounds of the random time that bound pods take to start.
   void SetStartUp(absl::Duration least, absl::Duration most) { start_up_ = {least, most}; }
-  // A save takes so long, during which training goes on; by default none.
+  // Sets how long a save takes, during which training goes on; zero by default.
   void SetSaveTime(absl::Duration length) { save_time_ = length; }
-  // A step takes so much time of one worker, and 1/w of it with w workers, but at least a tick. By
-  // default every round makes a step per tick.
+  // Sets the time of a step with one worker; with w workers it takes 1/w of that, but at least a
+  // tick. By default every round makes a step per tick.
   void SetWork(absl::Duration per_step) { work_per_step_ = per_step; }
-  // Joining takes a round `join`, or `load` from a checkpoint; by default no time.
+  // Sets how long a round takes to join, and how long with a checkpoint to load; zero by default.
   void SetJoinTime(absl::Duration join, absl::Duration load) {
     join_time_ = join;
     load_time_ = load;
   }
-  // The others of a round notice so late that one is gone without a word; by default at once.
+  // Sets how late the rest of a round notices that a member has vanished; zero by default.
   void SetNoticeOfLoss(absl::Duration length) { notice_of_loss_ = length; }
-  // Jobs save after every so many steps; 20 by default.
+  // Sets the number of steps between saves; 20 by default.
   void SetSaveEvery(int64_t steps) { save_every_ = steps; }
-  // Storage takes nothing for so long: saves that are under way fail, and others are held back.
+  // Makes storage refuse writes for `length`: saves in progress fail, and others are held back.
   void LoseStorage(absl::Duration length) { storage_away_until_ = now() + length; }
   // Ends all cuts, and the loss of storage.
   void Mend();
@@ -178,26 +178,26 @@ class Fleet {
   // "Prepare", "Go", "Stop" or "Save". It may kill the process, which then sends nothing more.
   using OrderHook = std::function<void(int host, const std::string& order, bool before)>;
   void SetOrderHook(OrderHook hook) { order_hook_ = std::move(hook); }
-  // Deleted pods take a random time up to this long to go.
+  // Sets the longest of the random times that deleted pods take to go.
   void SetGrace(absl::Duration most) { grace_ = most; }
 
-  // Faults. They do nothing if there is no such worker.
+  // Faults. They have no effect on a worker that does not exist.
   //
   // Kills the worker's first rank; with `restart` its agent starts it again before the next round.
   void KillRank(const std::string& job_uid, int index, bool restart);
-  // Lets the worker's ranks stand still for so long, or until its agent kills them for that.
+  // Makes the worker's ranks stand still for `length`, or until their agent kills them for it.
   void StopRanks(const std::string& job_uid, int index, absl::Duration length);
-  // Cuts the worker off from all operators for so long. Its ranks go on.
+  // Cuts the worker off from all operators for `length`. Its ranks go on.
   void Cut(const std::string& job_uid, int index, absl::Duration length);
-  // Cuts all of a node's workers and its kubelet off, likewise.
+  // Cuts, for `length`, a node's workers off from all operators and its kubelet from the API
+  // server.
   void CutNode(const std::string& node, absl::Duration length);
-  // Takes a node's power: what runs there is gone, and its kubelet says nothing until the node
-  // returns.
+  // Cuts a node's power: everything on it ends, and its kubelet is silent until the node returns.
   void LoseNode(const std::string& node);
   void ReturnNode(const std::string& node) { lost_nodes_.erase(node); }
   // Makes the job's newest checkpoint unreadable. Returns false if it has no older one.
   bool RuinCheckpoint(const std::string& job_uid);
-  // Lets each round of the job make a step only every so many ticks.
+  // Makes each round of the job take `ticks` ticks for a step.
   void SetPace(const std::string& job_uid, int ticks) { pace_[job_uid] = ticks; }
 
  private:

@@ -14,8 +14,8 @@
 
 namespace muster::control {
 
-// Checks what must hold whoever leads. The simulation reports everything that happens to jobs, and
-// this collects the promises that were broken. Jobs are named by UID.
+// Checks what must hold under every leader. The simulation reports everything that happens to jobs,
+// and this collects the promises that were broken. Jobs are named by UID.
 class Promises {
  public:
   // Writes that the API server accepted.
@@ -27,8 +27,8 @@ class Promises {
   // Reports an agent's highest stamp before and after it handled an order.
   void AgentMoved(const std::string& agent, RoundStamp before, RoundStamp after);
 
-  // Stepped(): the ranks of `round` applied `step`. Resumed(): `round` formed at `step`;
-  // `holder_lives` if a live agent still has the committed step, in which case it must not be lost.
+  // Stepped(): the ranks of `round` applied `step`. Resumed(): `round` formed at `step`. With
+  // `holder_lives`, a live agent still has the committed step, so it must not be lost.
   void Stepped(const std::string& job, int64_t round, int64_t step);
   void Resumed(const std::string& job, int64_t round, int64_t step, bool holder_lives);
 

@@ -70,7 +70,7 @@ class ReplicaWorld final : public Coordinators {
     std::unique_ptr<HookedApi> api;
     std::unique_ptr<Replica> replica;
     absl::Time elect_at = absl::InfinitePast();  // by its clock
-    // The reflectors (jobs, pods, nodes) that are held back: they do not run.
+    // The reflectors (jobs, pods, nodes) that are paused.
     std::array<bool, 3> held = {false, false, false};
     // Writes of the current reconcile.
     int status_writes = 0;
@@ -83,12 +83,12 @@ class ReplicaWorld final : public Coordinators {
   explicit ReplicaWorld(Options options);
 
   void AddNode(const std::string& name, int pods);
-  // Writes to the node what the operator writes for its agent's notice that it goes in `left`;
-  // takes that back without `left`. Does nothing if the node is gone.
+  // Writes to the node the notice that the operator would write if the node agent reported that the
+  // machine goes in `left`; removes it if `left` is nullopt. Does nothing if the node is gone.
   void SetNotice(const std::string& node, std::optional<absl::Duration> left);
   // `spec` is merged over a small valid one.
   TrainingJob CreateJob(const std::string& name, const Json& spec = Json::object());
-  // The same, with workers that ask for a CPU each.
+  // Like CreateJob, with workers that request one CPU each.
   TrainingJob CreateJobOfCpus(const std::string& name, const Json& spec);
 
   void Tick();
@@ -100,7 +100,7 @@ class ReplicaWorld final : public Coordinators {
   void Kill(Host& host, absl::Duration downtime = absl::Seconds(5));
   // Ends the process cleanly, releasing its lease.
   void Stop(Host& host, absl::Duration downtime = absl::Seconds(5));
-  // Stops the process for `length`. When called from a hook, it stops inside that very call.
+  // Freezes the process for `length`; when called from a hook, inside that very API call.
   void Freeze(Host& host, absl::Duration length);
   // `before` runs before each API call of every process is sent, `after` once it has succeeded.
   void SetCallFaults(CallFault before, CallFault after) {
@@ -108,7 +108,7 @@ class ReplicaWorld final : public Coordinators {
     after_ = std::move(after);
   }
 
-  // The leader; null if there is none or more than one.
+  // Returns the only leader; null without one, or if several processes lead.
   Host* Leader();
   std::vector<Host*> Leaders();
   TrainingJob Job(const std::string& name) const;
@@ -143,7 +143,7 @@ class ReplicaWorld final : public Coordinators {
   std::mt19937_64 random_;
   CallFault before_;
   CallFault after_;
-  Json job_before_;  // the job as it was before the current status write
+  Json job_before_;  // the job before the current status write
   std::map<std::string, int> writes_;
 };
 

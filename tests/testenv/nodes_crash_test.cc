@@ -43,7 +43,7 @@ class NodesCrashTest : public SecondControlPlaneTest {
     ASSERT_TRUE(ready.ok()) << ready.err;
   }
 
-  // The file by which the node's pods are frozen; empty if there is none.
+  // Returns the file by which the node's pods are frozen; empty if it does not exist.
   std::string Freezer() const {
     const std::string pods = fs::path(netns_).filename().string() + "/node-0/kubepods/";
     for (const std::string& file : {"/sys/fs/cgroup/freezer/" + pods + "freezer.state",

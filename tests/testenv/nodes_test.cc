@@ -32,7 +32,7 @@ std::string TestFile(const std::string& name) {
                       name);
 }
 
-// Fixture with one pod on each of two nodes, "pod-0" and "pod-1", which greet whoever connects.
+// Fixture with one pod on each of two nodes, "pod-0" and "pod-1", which greet every client.
 class NodesTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -48,7 +48,7 @@ class NodesTest : public ::testing::Test {
   }
   static void TearDownTestSuite() { cluster_.reset(); }
 
-  // Makes a pod that greets whoever connects.
+  // Makes a pod that greets every client.
   static void StartPod(const std::string& name, const std::string& node) {
     const absl::Status applied = cluster_->Apply(absl::Substitute(
         R"(

@@ -8,8 +8,8 @@
 
 namespace muster::schema {
 
-// The comment above a message or field as one paragraph, or empty if there is none. The descriptors
-// must have been built with source info. Thread-safe.
+// Returns the comment above a message or field as one paragraph; empty without a comment. The
+// descriptors must have been built with source info. Thread-safe.
 std::string CommentOf(const google::protobuf::Descriptor& message);
 std::string CommentOf(const google::protobuf::FieldDescriptor& field);
 

@@ -19,8 +19,8 @@ Json Spec() {
   return Crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
 }
 
-// Collects the faults of a schema, any of which an API server may refuse: missing types and bounds,
-// null defaults, and unknown required fields.
+// Collects faults for which an API server may refuse a schema: missing types and bounds, null
+// defaults, and unknown required fields.
 void CheckStructural(const Json& schema, const std::string& path,
                      std::vector<std::string>& faults) {
   const std::string type = schema.value("type", "");

@@ -43,7 +43,8 @@ std::string Format(const ClaimOwner& owner) {
   return DumpJson({{"job", owner.job}, {"jobUid", owner.job_uid}}, 1);
 }
 
-// NotFound if nobody has claimed the directory.
+// Returns the owner that owner.json names. NotFound if the directory is not claimed,
+// FailedPrecondition if the file names no owner.
 absl::StatusOr<ClaimOwner> ReadOwner(Files& files, const std::string& uri) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, OwnerPath(uri), kMaxOwner));
   const absl::StatusOr<Json> json = ParseJson(text);
@@ -74,7 +75,7 @@ bool BelongsTo(const std::string& job, const ClaimOwner& owner) {
   return job.empty() || job == owner.job || absl::EndsWith(owner.job, absl::StrCat("/", job));
 }
 
-// Refuses a directory that nobody has claimed if another job's checkpoints are in it.
+// Refuses a directory without a claim if another job's checkpoints are in it.
 absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimOwner& owner) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
                           ListCheckpoints(files, uri));

@@ -27,10 +27,10 @@ struct WantedTensor {
 };
 
 // The weights of a model in a directory as Hugging Face keeps them: config.json, and
-// model.safetensors or the files that model.safetensors.index.json lists. Nobody vouches for the
-// values: the files have no checksums. A tensor is found under its name with or without the prefix
-// that language models put before the names of the model inside, as in transformer.wte.weight.
-// Holds no file open. Thread-safe once AlsoUnder() is no longer called.
+// model.safetensors or the files that model.safetensors.index.json lists. The values are not
+// verified, because the files have no checksums. A tensor is found under its name with or without
+// the prefix that language models put before the names of the model inside, as in
+// transformer.wte.weight. Holds no file open. Thread-safe once AlsoUnder() is no longer called.
 class PretrainedWeights {
  public:
   // Reads the config and the header of every file. InvalidArgument if the contents do not fit
@@ -42,12 +42,12 @@ class PretrainedWeights {
   const Json& config() const { return config_; }
   size_t size() const { return tensors_.size(); }  // number of tensors
 
-  // Finds `name` where there is no such tensor, and one with the name `other`.
+  // Makes the tensor `other` found as `name`, too, unless a tensor has that name.
   void AlsoUnder(const std::string& name, const std::string& other);
 
   // Returns OK if the directory has the wanted tensors, each in its shape and of a floating-point
-  // type, and no others, but for buffers that are known to hold no weights. InvalidArgument names
-  // what is wrong, up to 8 tensors of it.
+  // type, and no others except buffers that are known to hold no weights. InvalidArgument names the
+  // tensors that are missing, wrong or unknown, up to 8 of each.
   absl::Status Check(std::span<const WantedTensor> wanted) const;
 
   // Fills `into` with a run of the tensor's elements in row-major order, from `begin` on, converted

@@ -16,8 +16,9 @@
 
 namespace muster::trainer {
 
-// Reads a complete checkpoint. Tensors are read by name, whatever writers and slices they were
-// saved by; every piece of a slice that is read is checked against its checksum. Thread-safe.
+// Reads a complete checkpoint. Tensors are read by name, independently of the writers and slices
+// that saved them; every piece of a slice that is read is checked against its checksum.
+// Thread-safe.
 class CheckpointReader {
  public:
   // `path` is the checkpoint's own directory. DataLoss if it is not complete (no DONE, or DONE is
@@ -29,16 +30,16 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   const std::string& path() const { return path_; }
 
-  // Fills `into` with the whole tensor. FailedPrecondition if there is none of this name, type and
-  // shape; DataLoss if the bytes are not those that were written; else the file system's error.
+  // Fills `into` with the whole tensor. FailedPrecondition if the checkpoint has no tensor of this
+  // name, type and shape; DataLoss if a checksum does not match; else the file system's error.
   absl::Status Read(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                     std::span<std::byte> into) const;
   // Fills `into` with a run of the tensor's elements in row-major order, from `begin` on. Reads
   // only the pieces of slices that have a part in it.
   absl::Status ReadPart(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                         uint64_t begin, std::span<std::byte> into) const;
-  // Returns a document saved beside the tensors, e.g. tokenizer.json. NotFound if the manifest has
-  // none of this name; DataLoss if it is missing or not what was written.
+  // Returns a document saved beside the tensors, e.g. tokenizer.json. NotFound if the manifest does
+  // not name it; DataLoss if it is missing or its checksum does not match.
   absl::StatusOr<std::string> ReadDocument(const std::string& name) const;
 
  private:
@@ -62,8 +63,9 @@ class CheckpointReader {
 };
 
 // Returns OK if a run of this model and vocabulary can go on from that checkpoint, else
-// FailedPrecondition with the difference in one sentence. Compares only what the weights depend on:
-// of the model every field of `model` that is a number or a string, but no dropout.
+// FailedPrecondition with the difference in one sentence. Compares the numbers, strings and objects
+// of `model` that shape the weights; dropout, torch_dtype and special tokens, for example, may
+// differ.
 absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t vocabulary,
                              const std::string& tokenizer_checksum);
 

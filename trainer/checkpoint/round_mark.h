@@ -9,16 +9,16 @@
 
 namespace muster::trainer {
 
-// Shows whether ranks on different machines have one directory of checkpoints: one rank writes the
-// mark of the round that begins to claim/round.json, and the others look for it. Volumes that only
-// have the same path on each machine do not show it.
+// Proves that ranks on different machines share one checkpoint directory: one rank writes the mark
+// of a new round to claim/round.json, and the others look for it. Different volumes that are only
+// mounted at the same path fail this test.
 struct RoundMark {
   std::string job_uid;
   int64_t term = 0;
   int64_t round = 0;
 };
 
-// Replaces the mark of an earlier round. NotFound if nobody has claimed the directory.
+// Replaces the mark of an earlier round. NotFound if the directory is not claimed.
 absl::Status WriteRoundMark(Files& files, const std::string& uri, const RoundMark& mark);
 
 // Returns OK if the directory has this mark, NotFound if it has another or none. A network file

@@ -33,7 +33,7 @@ TEST(SharedCopyTest, NothingIsCopiedAtOnce) {
   copy.Finish();
 }
 
-// Whoever returns from Finish() may change the source, whoever copied it.
+// A thread that returns from Finish() may change the source, even if another thread copied it.
 TEST(SharedCopyTest, TheSourceMayChangeOnceAnyThreadHasFinished) {
   for (int repetition = 0; repetition < 20; ++repetition) {
     std::vector<uint32_t> from = Numbers(2'000'000);

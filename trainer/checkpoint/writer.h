@@ -30,26 +30,25 @@ struct WriterOptions {
   // The job that the checkpoints belong to; without it no claim is made or checked.
   std::optional<ClaimOwner> owner = std::nullopt;
   int keep = 2;  // complete ones to keep, at least 2
-  // If false, older checkpoints are left to the caller, and `keep` means nothing.
+  // If false, older checkpoints are left to the caller, and `keep` has no effect.
   bool prune = true;
-  // Writer 0 waits for the others' shares for so long beyond the time that CollectTime() gives
-  // them.
+  // Writer 0 waits for the others' shares for this much longer than CollectTime() says.
   absl::Duration collect_margin = absl::Minutes(2);
   uint64_t piece_bytes = kPieceBytes;  // of slices, in the manifest
   int cpu = -1;                        // the thread runs on this core only; -1: anywhere
   bool start_thread = true;
 };
 
-// Returns the time that a writer may take for a share of `largest` bytes if another one has taken
-// `took` for its own of `bytes`: several times as much, and never less than at the rate of a fast
-// store.
+// Returns the time that a writer may take for a share of `largest` bytes if another one took `took`
+// for its own of `bytes`: several times as long per byte, and at least several times as long as a
+// fast store takes.
 absl::Duration CollectTime(uint64_t largest, uint64_t bytes, absl::Duration took);
 
 // Saves snapshots in the background: a thread of low priority copies them, writes
 // `step-%09d.r<round>/`, and writer 0 completes it when all shares are in: manifest, DONE (created
 // exclusively), syncs, rename to `step-%09d`, or in an object store as layout.h says. Then it
-// deletes all but the `keep` newest. A failure leaves no partial
-// directory behind and is only reported: training goes on and a later snapshot tries again.
+// deletes all but the `keep` newest. A failure leaves no partial directory behind and is only
+// reported: training goes on and a later snapshot tries again.
 //
 // Thread-safe. `report` is called from the thread: STARTED, then WRITTEN or FAILED; writers other
 // than 0 report WRITTEN when their share is durable.
@@ -61,21 +60,22 @@ class CheckpointWriter {
   // Finishes the snapshot that was begun, but does not wait for other writers.
   ~CheckpointWriter();
 
-  // Announces a snapshot of `bytes`: the thread has the memory for its copy ready by then, unless
-  // it is short of time.
+  // Announces a snapshot of `bytes`, so that the thread prepares the memory for its copy in
+  // advance, as far as there is time.
   void Expect(size_t bytes);
-  // Begins to save. The tensors' memory must not change or go until FinishCopy() has returned, or
-  // the writer is idle. Unavailable while an earlier snapshot is still being written;
+  // Begins to save. The tensors' memory must not change or be freed until FinishCopy() has
+  // returned, or the writer is idle. Unavailable while an earlier snapshot is still being written;
   // an earlier snapshot of an older round that only waits for other writers is given up instead.
   // ResourceExhausted if there is no memory for the copy.
   absl::Status Begin(const Snapshot& snapshot);
-  // Returns when the snapshot that was begun is copied, and helps to copy it.
+  // Helps to copy the snapshot that was begun, and returns when it is copied.
   void FinishCopy();
   // Takes effect with the next checkpoint that is completed.
   void SetKeep(int keep) { keep_ = keep; }
   // Returns true if a snapshot is being copied or written.
   bool busy() const;
-  // The snapshot that is being written, or only waits for other writers; nullopt if there is none.
+  // The snapshot that is being written, or that waits for other writers; underway() returns nullopt
+  // without one.
   struct Underway {
     int64_t step = 0;
     absl::Time begun;  // monotonic
@@ -83,12 +83,12 @@ class CheckpointWriter {
   std::optional<Underway> underway() const;
   // Waits until not busy(); DeadlineExceeded after `deadline` (monotonic).
   absl::Status WaitIdle(absl::Time deadline);
-  // Call when a round has ended. A snapshot that only waits for other writers is completed if they
-  // are done, else given up.
+  // Call when a round has ended. A snapshot that only waits for other writers is completed if all
+  // shares are there, else given up.
   void Abandon();
 
-  // Does one piece of work: writes a share, looks once for the others', or makes some memory ready.
-  // Returns false if there is none or nothing moved.
+  // Does one piece of work: writes this writer's share, looks once for the others', or prepares
+  // some memory. Returns false if there was nothing to do, or no progress.
   bool RunOnce();
 
  private:

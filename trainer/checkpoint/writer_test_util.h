@@ -120,7 +120,7 @@ class WriterTest : public testing::Test {
   }
 
   // Returns the step of the checkpoint that FindNewestCheckpoint finds, after checking every value;
-  // -1 if there is none.
+  // -1 if it finds no checkpoint.
   int64_t NewestStep() {
     const auto found = FindNewestCheckpoint(files_, kUri, nullptr);
     EXPECT_TRUE(found.ok()) << found.status();

@@ -147,7 +147,7 @@ std::string ManyInFlight(Communicator& c) {
   return "";
 }
 
-// Rank 0 waits for a message that nobody sends and is aborted by another thread; the others find
+// Rank 0 waits for a message that is never sent, and another thread aborts it; the other ranks find
 // their peer gone. Every later operation fails.
 std::string AbortFromAnotherThread(Communicator& c) {
   at::Tensor t = Full(100000, 1);

@@ -12,9 +12,9 @@
 
 namespace muster::trainer {
 
-// The duties of every Communicator, as cases that any implementation runs. `body` is called once
-// per rank, at the same time, and returns a description of the fault there, or "". It may end while
-// the other ranks go on, as a process that dies does.
+// The contract of Communicator, as cases that any implementation runs. `body` is called once per
+// rank, at the same time, and returns a description of the fault there, or "". It may end while the
+// other ranks go on, as a process that dies does.
 struct ConformanceCase {
   std::string name;
   int ranks = 2;
@@ -27,8 +27,8 @@ struct ConformanceCase {
 std::vector<ConformanceCase> CommunicatorConformanceCases(
     c10::Device device = c10::DeviceType::CPU);
 
-// Runs a case over ranks that are threads, each of which ends its communicator with its body.
-// Returns what the bodies returned, by rank.
+// Runs a case with one thread per rank; each thread ends its communicator when its body returns.
+// Returns the results of the bodies, by rank.
 std::vector<std::string> RunOnThreads(const ConformanceCase& test,
                                       std::vector<std::unique_ptr<Communicator>> communicators);
 

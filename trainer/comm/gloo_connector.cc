@@ -22,8 +22,8 @@
 namespace muster::trainer {
 namespace {
 
-// The TLS transport of this LibTorch reads its keys and then sends in clear, because the pairs of
-// its contexts are made by those of TCP. Whoever asks for it must not believe to be protected.
+// Refuses the TLS transport, because it protects nothing: in this LibTorch it reads its keys and
+// then sends in clear text, since the pairs of its contexts are made by those of TCP.
 absl::Status CheckTransport() {
   const char* transport = std::getenv("GLOO_DEVICE_TRANSPORT");
   if (transport == nullptr || std::string_view(transport) != "TCP_TLS") return absl::OkStatus();

@@ -44,7 +44,8 @@ absl::Status GlooStatus(const std::string& text) {
 LiveGroup::~LiveGroup() {
   if (!tracker_->failure().ok() || tracker_->busy()) ShutDown(group_.sockets);
   if (!tracker_->busy()) return;
-  // The thread is detached: nobody waits for it, and the process may end before it does.
+  // A detached thread destroys the process group, because that may block; the process may end
+  // first.
   std::thread([group = std::move(group_.process_group), tensors = std::move(abandoned_)]() mutable {
     group.reset();
   }).detach();

@@ -11,11 +11,12 @@
 
 namespace muster::trainer {
 
-// Checks that this rank's connection to each other rank of the group `tag` ends in that rank: the
-// ranks tell each other, in the store of which only they know the secret, the ports of `sockets`,
-// and the two ends of a connection have the same two. Whoever has come to a rank's port before
-// another rank, or passes on what ranks say, is found so before the first tensor is sent.
-// PermissionDenied names the rank; the client's errors otherwise.
+// Checks that this rank's connection to each other rank of the group `tag` ends in that rank. The
+// ranks publish the ports of their `sockets` in the round's store, which only they can use, because
+// only they know its secret; the two ends of a genuine connection have the same two ports. A
+// stranger that reached a rank's port before another rank did, or a proxy between ranks, is thus
+// found before the first tensor is sent. PermissionDenied names the rank; the client's errors
+// otherwise.
 absl::Status CheckLinks(StoreClient& client, const std::string& tag, int rank, int size,
                         const std::set<ConnectedSocket>& sockets, absl::Time until);
 

@@ -16,11 +16,11 @@ struct LinkSpeed {
   double bytes_per_second = 0;
 };
 
-// Measures the links between `ranks` of the group, one per worker, in the turns of a tournament
-// (tournament.h). A pair sends a payload to and fro, from memory of `device`, so over the path on
-// which the ranks train. It has at most 4 MiB, and fewer on a slow link, so that a pair takes about
-// half a second; the fastest of three tries counts. Returns those links of which this rank is the
-// first, none on a rank that is not among `ranks`.
+// Measures the links between `ranks` of the group, one per worker, pair by pair in the turns of a
+// tournament (tournament.h). A pair sends a payload back and forth, from memory of `device`, so
+// over the path on which the ranks train. The payload is at most 4 MiB, and less on a slow link, so
+// that a pair takes about half a second; the fastest of three tries counts. Returns the links whose
+// first rank is this rank; empty on a rank that is not among `ranks`.
 //
 // Every rank of `ranks` calls it at the same time; the others need not. InvalidArgument if `ranks`
 // are not ascending ranks of the group, else the communicator's errors.

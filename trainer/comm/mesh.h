@@ -13,14 +13,14 @@
 
 namespace muster::trainer {
 
-// Makes the communicator among `ranks` of the world, of which `rank` is one; `tag` tells groups of
-// one round apart and is the same on all members.
+// Makes the communicator among `ranks` of the world; `rank`, this one, is among them. `tag`
+// identifies the group within its round and is the same on all members.
 using GroupMaker = std::function<absl::StatusOr<std::unique_ptr<Communicator>>(
     const std::string& tag, const std::vector<int>& ranks, int rank)>;
 
 // This rank's place in the mesh of a round, and the communicators of its groups. A group that is
-// the whole world is the world's communicator itself; others are made when first asked for, which
-// all members must do in the same order. Not thread-safe.
+// the whole world is the world's communicator itself. Other groups are made by the first call of
+// Group(); all members must make these calls in the same order. Not thread-safe.
 //
 //   MUSTER_ASSIGN_OR_RETURN(Mesh mesh, Mesh::Create({.data = 2}, world, make));
 //   MUSTER_ASSIGN_OR_RETURN(Communicator* reduce,

@@ -84,7 +84,8 @@ class TcpRoundStore final : public RoundStore {
     return true;
   }
 
-  // Returns the time until the oldest stranger is late, in milliseconds; -1: there is none.
+  // Returns the milliseconds until the proof of the oldest stranger is overdue; -1 without
+  // strangers.
   int Timeout() const {
     for (const Connection& c : connections_) {
       if (c.open) continue;

@@ -12,9 +12,10 @@
 namespace muster::trainer {
 
 // The messages between a store's client and server over TCP. Pure. Before the first one, each side
-// proves to the other that it knows the round's secret, without telling it:
+// proves to the other that it knows the round's secret, without revealing it:
 //   server: nonce      client: nonce, proof      server: proof
-// From then on each message is sealed, so that nobody on the way can change, repeat or drop one:
+// From then on each message is sealed, so that a change, a repetition or a loss on the way is
+// detected:
 //   length of the message, message, seal
 // with one answer per request:
 //   request: operation, length of key, key, value               answer: found, value

@@ -13,7 +13,7 @@
 
 namespace muster::trainer {
 
-// The way for a rank to come to the resume point of a round.
+// How a rank reaches the resume point of a round.
 struct RestorePlan {
   enum class Action {
     kKeep,        // already there
@@ -48,14 +48,14 @@ struct RestorePlan {
 //   kVoted --Decide--> kPreparing --Prepared--> kPrepared --ConfirmSent--> kConfirming
 //   kConfirming --Confirm--> kDecided
 //
-// Gradients then count as sealed in Position(), and a decision as seen, only once the update is
-// prepared and confirmed: whoever applied a step knows that every rank had prepared it, so a
-// decision is relayed to such ranks only.
+// Position() then shows gradients as sealed only once their update is prepared, and a decision as
+// seen only once it is confirmed. A rank that applied a step thus knows that every rank had
+// prepared it, and only such ranks are sent a relayed decision.
 //
 // Prepare leads from every state but kApplying (finish first: Apply is local) to kHolding, and
 // keeps the weights' version, sealed gradients, and decisions. Lose() leads there from kApplying
-// and kRestoring too, without any usable weights; AbandonApply() from kApplying, with the weights
-// of before, and without sealed gradients.
+// and kRestoring too, without any usable weights; AbandonApply() from kApplying, with the previous
+// weights and without sealed gradients.
 //
 // Invariants: the version in Position() is that of whole weights; sealed gradients were computed
 // from exactly those weights; decisions are of this rank's own history, at most one step ahead of
@@ -110,7 +110,7 @@ class CommitMachine {
   absl::Status BeginStep();
   // Call when the gradients are complete and reduced, after a successful Wait.
   absl::Status Seal();
-  // Call when this rank can no longer take its part of the vote back.
+  // Call when this rank can no longer withdraw its vote.
   absl::Status VoteSent();
   // Takes the vote's outcome; refused if it is of another round or version.
   absl::Status Decide(const v1alpha1::StepDecision& decision);
@@ -118,16 +118,16 @@ class CommitMachine {
   const v1alpha1::StepDecision& voted() const { return voted_; }
   // Call when the update is prepared, in memory that stays until the next step begins.
   absl::Status Prepared();
-  // Call when this rank can no longer take its part of the confirmation back.
+  // Call when this rank can no longer withdraw its confirmation.
   absl::Status ConfirmSent();
   // Takes what the ranks confirmed; refused if it is of another round or version.
   absl::Status Confirm(const v1alpha1::StepDecision& decision);
-  // Nothing may fail between these two, unless the weights stay as they are until the second. The
-  // decision to carry out is decisions()[0].
+  // Carry out decisions()[0] between these two calls. Nothing may fail there unless the weights
+  // stay unchanged until EndApply().
   absl::Status BeginApply();
   absl::Status EndApply();
-  // Call in place of EndApply when the update failed and the weights are as before. The gradients
-  // are spent.
+  // Call in place of EndApply() if the update failed and the weights are unchanged. The sealed
+  // gradients are dropped.
   absl::Status AbandonApply();
 
   // Call when the sealed gradients can no longer be applied, because this rank holds another slice.

@@ -43,7 +43,8 @@ struct VoteContribution {
   bool writing = false;
   int rank = 0;
   int ranks = 1;
-  // The time since this rank's last vote in which it computed or waited for data, not for others.
+  // The time since its last vote that this rank spent on computing or on waiting for data, not for
+  // other ranks.
   double busy_seconds = 0.0;
   // The memory of this rank's device. All ranks set it or none: the vote is longer with it.
   std::optional<v1alpha1::DeviceMemory> device_memory;
@@ -55,8 +56,8 @@ std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic
 VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
                       int64_t chunks);
 
-// How long the ranks were busy before a vote, in seconds. It tells who made the others wait, and
-// takes no part in the decision.
+// How long the ranks were busy before a vote, in seconds. Shows which rank made the others wait;
+// does not affect the decision.
 struct BusyTimes {
   double mean = 0.0;
   double longest = 0.0;
@@ -64,8 +65,9 @@ struct BusyTimes {
 };
 BusyTimes DecodeBusyTimes(std::span<const double> sum, int ranks);
 
-// Returns the memory of the device of which the allocator holds the largest share, with the retries
-// of all ranks, of a vote in which the ranks set device_memory. It takes no part in the decision.
+// Decodes a vote in which the ranks set device_memory. Returns the memory of the fullest device,
+// the one with the largest share reserved by its allocator, and the retries of all ranks added up.
+// Does not affect the decision.
 v1alpha1::DeviceMemory DecodeDeviceMemory(std::span<const double> sum, int ranks);
 
 // Returns Internal, naming the versions, unless all `ranks` vote on `version`. The sum suffices:

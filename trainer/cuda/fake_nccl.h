@@ -8,11 +8,11 @@
 
 namespace muster::trainer::cuda {
 
-// NCCL among ranks that are threads of this process, on memory of the host. It keeps NCCL's
-// contracts where they hurt: operations run one after the other on a stream, so that a message
-// which nobody receives holds up those behind it; a call in progress is not done yet; a rank that
-// is gone shows as an asynchronous error of the others, and a stuck operation stays stuck until it
-// is aborted; the use of a handle after its end ends the process.
+// A fake of NCCL whose ranks are threads of this process, on host memory. It keeps the contracts
+// that are easy to break: operations on a stream run in order, so that a message that is not
+// received blocks those behind it; a call may still be in progress when it returns; a lost rank
+// shows as an asynchronous error of the others; a stuck operation hangs until its communicator is
+// aborted; use of a communicator after its end aborts the process.
 NcclApi FakeNccl();
 
 // A stream of the host: a thread that carries out one operation after another.

@@ -21,7 +21,7 @@ struct TokenBatch {
   int64_t sequences = 0;
   int64_t length = 0;
   std::vector<int64_t> tokens;
-  std::vector<int64_t> labels;   // the next token; kIgnored if there is none
+  std::vector<int64_t> labels;   // the next token; kIgnored beyond the end of the data
   std::vector<int64_t> samples;  // each row's global position; its index in validation
 
   static constexpr int64_t kIgnored = -100;

@@ -14,24 +14,25 @@ namespace muster::trainer {
 struct DataDigest {
   uint64_t tokens = 0;    // their number, those of validation included
   uint64_t sources = 0;   // Dataset.sources
-  uint64_t contents = 0;  // of all tokens, or, of many, of those at places that a seed chooses
+  uint64_t contents = 0;  // of all tokens, or of a sample that the seed chooses
   bool operator==(const DataDigest&) const = default;
 };
 
-// Makes digests of one rank's data. The places that are looked at are chosen by a seed that is
-// not known beforehand, so that no file is made to look like another. A digest costs some reads of
-// data that are not needed otherwise, so the newest is remembered as long as the file that holds
-// the tokens has the size and the time of change that it had. Not thread-safe.
+// Makes digests of one rank's data. A large data set is sampled at places chosen by a seed that is
+// not known beforehand, so that no file can be made to look like another. Sampling reads data that
+// is not needed otherwise, so the newest digest is remembered as long as the size and modification
+// time of the token file do not change. Not thread-safe.
 class DataDigester {
  public:
-  // `file` holds the tokens; empty: they change no more.
+  // `file` holds the tokens; empty if they cannot change.
   DataDigester(std::string file, uint64_t sources, Tokens training, Tokens validation)
       : file_(std::move(file)),
         sources_(sources),
         training_(std::move(training)),
         validation_(std::move(validation)) {}
 
-  // Returns the seed of the remembered digest, which costs nothing; 0 if there is none.
+  // Returns the seed for which Digest() reads nothing, because its result is remembered; 0 without
+  // a remembered digest.
   uint64_t remembered() const;
   // `seed` is not 0.
   DataDigest Digest(uint64_t seed);

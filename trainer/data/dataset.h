@@ -40,11 +40,12 @@ struct Dataset {
   // Hashes the names below `path`, the sizes and the contents of the files of text, and the
   // tokenizer.
   uint64_t sources = 0;
-  // The file that the tokens are mapped from, of format kTokens; empty: they change no more.
+  // The file that the tokens are mapped from if the format is kTokens; empty for other formats,
+  // whose tokens cannot change.
   std::string token_file;
-  // Entropy of single tokens at the beginning of the validation part (of the training part if there
-  // is none), in nats per token: the loss of a model that ignores the context. A model that learned
-  // anything is below it.
+  // Entropy of single tokens, in nats per token, at the beginning of the validation part, or of the
+  // training part if no data is kept for validation: the loss of a model that ignores the context.
+  // A model that learned anything is below it.
   double unigram_entropy = 0.0;
 };
 

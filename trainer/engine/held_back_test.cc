@@ -109,7 +109,7 @@ TEST_F(HeldBackTest, TheLastSaveWaitsForTheEarlierOne) {
   Prepare({a.get(), b.get()});
   Go({a.get(), b.get()}, Fresh(1));
   AwaitStep(*a, kSteps);
-  // The first rank waits for nobody, and the other one for its share of step 5.
+  // The first rank waits for no other rank; the second one waits for its own share of step 5.
   EXPECT_EQ(a->AwaitFinished().durable().step(), kSteps);
   SetStuck({});
   EXPECT_TRUE(b->AwaitFinished().succeeded());

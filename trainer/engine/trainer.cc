@@ -151,7 +151,8 @@ void Trainer::OnSave() {
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
-  // The others help to save; without news, nobody needs the steps that they would make for that.
+  // Saving takes all ranks, so if the round's state may be on no disk, this rank takes part in a
+  // step with them. Otherwise there is nothing to save, and it leaves before the first step.
   if (state_ == State::kJoined && has_news_) BeginSteps();
   if (state_ == State::kJoined) {
     LeaveRound();
@@ -298,8 +299,9 @@ v1alpha1::StepReport Trainer::ReportOf(const StepOutcome& outcome) {
 }
 
 // Runs after the last step, or after a stop was voted. The barrier proves that all ranks applied
-// it; then each saves and waits for its own part of the last checkpoint, but not for ranks that are
-// lost meanwhile. Nobody waits in the barrier for a rank whose storage is slow.
+// that step; it precedes the saves, so that no rank waits in it for another one's slow storage.
+// Each rank then saves and waits for its own share of the last checkpoint, but not for ranks that
+// are lost meanwhile; only a stop that saves waits for the shares of all (SaveAtStop).
 absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
   const bool done = parts_.state.applied()->step() >= settings_.steps;
   MUSTER_RETURN_IF_ERROR(mesh_->world().Barrier()->Wait());
@@ -316,9 +318,10 @@ absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
   return absl::OkStatus();
 }
 
-// Saves again until that works: a stop must not lose the steps that a full disk keeps from being
-// saved. If nobody wants to wait for it, the agent ends this process. A rank that holds a part of
-// the state cannot save without the others, which have finished.
+// Saves again until it succeeds, so that a stop does not lose the steps that a full disk keeps from
+// being saved. The agent bounds the wait: it ends this process at the deadline of the stop, or if
+// the stop is repeated without a save. A rank that holds only a part of the state cannot save
+// alone, because the other ranks have finished.
 absl::Status Trainer::AwaitRoom() {
   if (!IsFirst() || parts_.checkpoints == nullptr || !parts_.state.shard().whole()) {
     return absl::OkStatus();
@@ -330,9 +333,9 @@ absl::Status Trainer::AwaitRoom() {
   return absl::OkStatus();
 }
 
-// After a stop no other round saves what this one has not: the first rank waits for the others'
-// shares, and they until it has completed the checkpoint, so that all learn of a rank that is lost
-// meanwhile.
+// Waits until the checkpoint of a stop is complete, because no later round would save its state.
+// The first rank waits for the others' shares, and the others for the first rank to complete the
+// checkpoint, so that all of them notice a rank that is lost meanwhile.
 absl::Status Trainer::SaveAtStop() {
   const auto written = [&] { return checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()); };
   if (!IsFirst()) MUSTER_RETURN_IF_ERROR(written());
@@ -362,12 +365,15 @@ void Trainer::Finish(bool succeeded, const std::string& message) {
   parts_.outbox.Send(out);
 }
 
-// A disk that refuses a second time before a step is done is trouble of this rank's own, which no
-// other round mends: the job's failure policy judges how the rank ends.
+// Returns true if the disk has failed more than once since the last applied step. Another round
+// would not repair this rank's disk, so the rank ends, and the job's failure policy decides what
+// follows.
 bool Trainer::DiskFailsAgain() const { return parts_.state.rests().refusals() > 1; }
 
-// Nobody can train on such data, say, but the steps so far are good. No newer round interrupts the
-// save, because this rank joins none. Returns what the message says of it.
+// Saves the applied step if `error` is bad input, such as a token outside of the vocabulary:
+// training cannot continue, but the steps so far are good. No newer round interrupts the save,
+// because this rank joins none. Returns what to append to the error message; empty if there is
+// nothing to say.
 std::string Trainer::SaveBeforeBadInput(const absl::Status& error) {
   const std::atomic<bool> never = false;
   const TrainingState& state = parts_.state;

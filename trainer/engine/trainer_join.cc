@@ -58,7 +58,7 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
     LeaveRound();
     if (DiskFailsAgain()) exit_code_ = kExitFailed;
     if (exit_code_ != 0) return Finish(false, std::string(status.message()));
-    if (parts_.inbox.interrupt()) return;  // superseded: nobody waits for this answer
+    if (parts_.inbox.interrupt()) return;  // superseded: no answer is expected
     MUSTER_LOG(WARN, "could not join", {"round", round_.round()}, {"error", status});
     joined.set_error(std::string(status.message()));
     parts_.outbox.Send(message);

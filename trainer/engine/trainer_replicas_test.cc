@@ -163,7 +163,8 @@ TEST_F(TrainerReplicasTest, ACopyWaitsUntilTheOneBeforeIsWholeElsewhereOnEveryRa
   TellReplica(*ranks[1], 5);
   hold_at(24);
   for (ThreadTrainer* rank : ranks) rank->Kill();
-  // Step 16 was voted on when rank 1 knew, and nobody knows more of the copy of that step.
+  // Both ranks ask for a copy in the vote on step 16, after rank 1 has heard that its copy of step
+  // 5 is whole. Neither hears more about the copy of step 16, so none is made after it.
   a = StartWithCopies(0);
   b = StartWithCopies(1);
   for (const RankPosition& position : Prepare({&**a, &**b})) {

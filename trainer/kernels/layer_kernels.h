@@ -17,7 +17,7 @@ struct NormOutput {
 
 struct NormGradients {
   at::Tensor x;
-  at::Tensor branch;      // that of x in the type of y; undefined without a branch
+  at::Tensor branch;      // equal to x, in the type of y; undefined without a branch
   at::Tensor gain, bias;  // FP32 [width]; no bias in RMSNorm
 };
 
@@ -34,12 +34,13 @@ class LayerKernels {
   virtual ~LayerKernels() = default;
 
   // LayerNorm (Ba et al., 2016) over the last dimension of x + branch, or, without a bias, RMSNorm
-  // (Zhang and Sennrich, 2019). `result` is the type of y, and that of the branch, which has the
-  // elements of x. An undefined branch adds nothing.
+  // (Zhang and Sennrich, 2019). `result` is the type of y and of the branch, which has as many
+  // elements as x. An undefined branch adds nothing.
   virtual NormOutput Norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& gain,
                           const at::Tensor& bias, double epsilon, c10::ScalarType result) const = 0;
-  // `sum_gradient` is what reaches x + branch past the normalization, and may be undefined. `sum`
-  // is x where there was no branch. `forward` is what Norm returned, of which y is not read.
+  // Returns the gradients of Norm(). `sum_gradient` is the gradient that reaches x + branch through
+  // the residual, past the normalization, and may be undefined. `sum` is x + branch, or x without a
+  // branch. `forward` is the result of Norm(); its y is not read.
   virtual NormGradients NormBackward(const at::Tensor& gradient, const at::Tensor& sum_gradient,
                                      const at::Tensor& sum, const at::Tensor& gain,
                                      const NormOutput& forward) const = 0;
@@ -65,16 +66,16 @@ class LayerKernels {
   virtual SwiGluGradients SwiGluBackward(const at::Tensor& gradient, const at::Tensor& gate,
                                          const at::Tensor& up) const = 0;
 
-  // Turns x [batch, heads, positions, width] by the angles of its positions, whose cosine and sine
-  // are FP32 [positions, width / 2], or back (Su et al., 2021; pairs as in
-  // trainer/model/layers/rope.h). The result has the dimensions of x; in memory its heads lie where
-  // those of x lie.
+  // Applies the rotary embedding (Su et al., 2021; pairs as in trainer/model/layers/rope.h) to x
+  // [batch, heads, positions, width], or its inverse if `back`. `cosine` and `sine` are of the
+  // angles of the positions, FP32 [positions, width / 2]. The result has the dimensions of x, and
+  // its heads lie in memory where those of x lie.
   virtual at::Tensor Turn(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
                           bool back) const = 0;
 
-  // Returns the cross-entropy of each row of logits [rows, classes], FP32 [rows], and puts its
-  // gradient in the place of the logits, which are contiguous. A row whose label (int64 [rows]) is
-  // `ignored` has neither; a label that is no class has the loss NaN.
+  // Returns the cross-entropy of each row of logits [rows, classes], FP32 [rows], and overwrites
+  // the logits, which must be contiguous, with their gradient. Both are 0 in a row whose label
+  // (int64 [rows]) is `ignored`. A label that is no class has the loss NaN.
   virtual at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& labels,
                                   int64_t ignored) const = 0;
 };

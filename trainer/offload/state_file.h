@@ -12,10 +12,10 @@
 
 namespace muster::trainer {
 
-// A file of fixed size that lives as long as this object and that nobody else sees. It begins with
-// zeros, and its space is reserved: a write never waits for free space. Contents are not checked:
-// the file does not outlive the process, and no checksum is kept. Thread-safe for different runs of
-// bytes. Sizes and offsets are in bytes.
+// A private file of fixed size that lives as long as this object. It begins with zeros, and its
+// space is reserved, so that no write finds the disk full. Contents have no checksums, because the
+// file does not outlive the process. Thread-safe for disjoint runs of bytes. Sizes and offsets are
+// in bytes.
 class StateFile {
  public:
   virtual ~StateFile() = default;

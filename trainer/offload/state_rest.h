@@ -10,43 +10,44 @@
 
 namespace muster::trainer {
 
-// The flat tensors of a state by unit; each has a storage of its own, of which it is the whole.
+// The flat tensors of a state, by unit. Each tensor is the whole of its own storage.
 using TensorsByUnit = std::vector<std::vector<at::Tensor>>;
 
-// The place where tensors of a state rest while they are not in use. They are used in their own
-// memory, wherever that is: in a place of its own they have that memory only from Bring() or
-// MakeRoom() until Keep() or Drop(). What is kept becomes the contents of its unit with Swap(), for
-// all units at once, and until then the contents of before are what Bring() and Read() find: so an
-// update that breaks off can be discarded. In place, tensors always have memory, every write counts
-// at once, and these calls do nothing. Not thread-safe.
+// Keeps the tensors of a state while they are not in use, in place or offloaded. An offloaded
+// tensor has memory only from Bring() or MakeRoom() until Keep() or Drop(). Contents that are kept
+// take effect with Swap(), for all units at once; until then Bring() and Read() find the previous
+// contents, so that an update that breaks off can be discarded. In place, tensors always have
+// memory, every write takes effect at once, and Bring() to Drop(), Swap() and Discard() do nothing.
+// Not thread-safe.
 class StateRest {
  public:
   virtual ~StateRest() = default;
 
-  // Returns true if contents stay until Swap(): false for tensors that are written in place.
+  // Returns true if the previous contents stay until Swap(); false if tensors are written in place.
   virtual bool has_generations() const = 0;
 
   // Gives the unit's tensors memory with their contents, unless they have it.
   virtual absl::Status Bring(int unit) = 0;
   // Gives the unit's tensors memory with undefined contents.
   virtual void MakeRoom(int unit) = 0;
-  // Ends the use of the unit's tensors: takes over what is in their memory. They have none after a
-  // success.
+  // Ends the use of the unit's tensors and stores their contents. If that succeeds, offloaded
+  // tensors lose their memory.
   virtual absl::Status Keep(int unit) = 0;
-  // Ends the use of the unit's tensors: their contents are as before.
+  // Ends the use of the unit's tensors without storing their contents.
   virtual void Drop(int unit) = 0;
 
-  // Copies to or from a part of a tensor, a view of it, that has no memory, or has it on a device.
-  // A unit some of whose parts are written must get all of them before Swap(), except elements that
-  // are always zero.
+  // Copies to or from a part of a tensor, given as a view of it. The tensor may have no memory, or
+  // have it on a device. If some parts of a unit are written, all of them must be written before
+  // Swap(), except elements that are always zero.
   virtual absl::Status Read(const at::Tensor& part, std::span<std::byte> into) = 0;
   virtual absl::Status Write(const at::Tensor& part, std::span<const std::byte> from) = 0;
 
-  // Makes what was kept or written the contents of its units.
+  // Puts into effect what was kept or written since the last Swap().
   virtual void Swap() = 0;
   // Forgets what was kept or written since the last Swap(), and drops all units.
   virtual void Discard() = 0;
-  // Returns the reads and writes that the disk has refused since the last call of ForgetRefusals().
+  // Returns the number of reads and writes that the disk has failed since the last call of
+  // ForgetRefusals().
   virtual int refusals() const = 0;
   virtual void ForgetRefusals() = 0;
 };

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kElements = 100;
 
-// Two units of two tensors each, the last of which is empty.
+// Returns two units of two tensors each; the last tensor is empty.
 TensorsByUnit MakeTensors() {
   return {{at::zeros({kElements}, at::kDouble), at::zeros({kElements}, at::kDouble)},
           {at::zeros({kElements}, at::kFloat), at::zeros({0}, at::kFloat)}};

@@ -8,10 +8,10 @@
 
 namespace muster::trainer {
 
-// Lion (Chen et al., 2023, "Symbolic Discovery of Optimization Algorithms", program 1): a step of
-// one size in each coordinate, in the direction of the sign of beta1 * mean + (1 - beta1) *
-// gradient, with decoupled weight decay. The mean, which is its only state, decays by beta2. An
-// element of which that sum is 0 moves by its decay alone.
+// Lion (Chen et al., 2023, "Symbolic Discovery of Optimization Algorithms", program 1), with
+// decoupled weight decay: each element moves by the learning rate against the sign of beta1 * mean
+// + (1 - beta1) * gradient. The mean is the only state and decays by beta2. Where that sum is 0,
+// only weight decay changes the element.
 std::unique_ptr<Optimizer> MakeLion(const OptimizerOptions& options,
                                     std::vector<OptimizerUnit> units);
 

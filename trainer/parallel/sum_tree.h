@@ -29,7 +29,7 @@ std::vector<TreeNode> MaximalNodes(int64_t leaves, int64_t begin, int64_t end);
 // Returns true if a and b (a left of b) are the two children of one node of the tree over `leaves`.
 bool AreSiblings(int64_t leaves, const TreeNode& a, const TreeNode& b);
 
-// Returns the sum of all leaves in tree order; 0 if there are none.
+// Returns the sum of all leaves in tree order; 0 without leaves.
 double TreeSum(std::span<const double> leaves);
 
 // Returns the contiguous range of `leaves` that belongs to rank `rank` of `world`: floor(n*r/W) ..

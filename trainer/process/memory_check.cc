@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
-// Reads to the end, because the kernel reports a size of zero for its files; "" if there is none.
+// Returns the file's text, or "" if it cannot be read. Reads to the end, because the kernel reports
+// a size of zero for its files.
 std::string ReadKernelFile(const char* path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -14,29 +14,32 @@ namespace muster::trainer {
 
 // Checks that the model fits before anything is allocated. All sizes are in bytes.
 
-// Returns how much this process and its siblings may still allocate: MemAvailable, or what the
-// control group leaves if that is less. INT64_MAX if the machine reports neither.
+// Returns the memory that this process and its siblings may still allocate: MemAvailable, or the
+// rest of the control group's limit if that is less. INT64_MAX if the machine reports neither.
 int64_t AvailableMemory();
 
-// A change of the job, as its owner would write it, and what a rank would need with it.
+// A change of the spec, as the job's owner would write it, and the memory that a rank would need
+// with it.
 struct MemoryOption {
   std::string change;
   planner::MemoryEstimate estimate;
 };
 
-// Returns ResourceExhausted, with the bytes needed, what each part of them is for, and the bytes
-// available, if `ranks` ranks that need `estimate` each do not fit into `available`; `where` is
-// where that is. It proposes the first of `options` that fits, or says what the least of them would
-// need.
+// Returns OK if `ranks` ranks that need `estimate` each fit into `available` bytes, else
+// ResourceExhausted with the bytes needed, their parts, and the bytes available. `where` says in
+// the message where that memory is, for example "on this machine". The message proposes the first
+// of `options` that fits, or says what the smallest of them would need.
 absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available,
                          std::string_view where, const std::vector<MemoryOption>& options = {});
 
-// Checks a round whose ranks divide a copy of the state among `shards`, while a round of all
-// workers, for which memory was checked at the start, divides it among `usual`. With fewer, `check`
-// is asked whether a rank has room; its error is returned with both numbers.
+// Checks the memory of a round that divides a copy of the state among `shards` ranks. A round of
+// all workers divides it among `usual` ranks, and its memory was checked at the start. With fewer
+// shards a rank holds more, so `check` is called with `shards`; a ResourceExhausted error is
+// returned with both numbers.
 absl::Status CheckRound(int shards, int usual, absl::FunctionRef<absl::Status(int among)> check);
 
-// Returns the number of bytes of `key` in a text of /proc/meminfo's format; -1 if there is none.
+// Returns the bytes of `key` in `text`, which has the format of /proc/meminfo; -1 if the key is
+// missing or has no number.
 int64_t ReadMeminfo(std::string_view text, std::string_view key);
 
 }  // namespace muster::trainer

@@ -27,7 +27,8 @@ std::vector<WantedTensor> TensorsOf(const Model& model) {
   return tensors;
 }
 
-// Returns the embedding of a model whose head shares it; empty if there is none.
+// Returns the name of the parameter that two blocks share: the embedding, if the head is tied to
+// it. Empty without tied weights.
 std::string TiedWeightOf(const Model& model) {
   std::set<std::string> names;
   for (const auto& block : model.blocks) {

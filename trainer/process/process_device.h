@@ -31,12 +31,13 @@ absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec
                                            const LoadDevices& load);
 
 // Checks that a GPU can multiply FP8 numbers; a CPU computes with them in software.
-// FailedPrecondition names the GPU and what would do.
+// FailedPrecondition names the GPU and says what to use instead.
 absl::Status CheckFp8Of(const ProcessDevice& device);
 
-// Checks that the model fits: on a GPU, one rank's state and activations there, and the copies of
-// checkpoints in the host's memory, of which `available` bytes are free. ResourceExhausted as
-// CheckMemory(), with one of the options.
+// Checks that the model fits into memory. On a GPU, a rank's state and activations must fit into
+// the GPU's free memory, and the checkpoint copies of `ranks` ranks into the host's; on the CPU
+// everything must fit into the host's. `available` is the host's free memory in bytes. Errors as
+// CheckMemory().
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,
                            int ranks, int64_t available,
                            const std::vector<MemoryOption>& options = {});

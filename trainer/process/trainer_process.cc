@@ -141,7 +141,8 @@ planner::UnitSizes UnitSizesOf(const Model& model) {
   return units;
 }
 
-// Returns the memory that a rank needs for a model of which no more than the parameters is known.
+// Returns the memory that a rank needs for a TorchScript model, estimated from its parameters
+// alone: nothing else is known of it.
 absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::TrainingJobSpec& spec,
                                                            const planner::UnitSizes& units,
                                                            const TrainingOptions& training,

@@ -10,8 +10,8 @@
 //   gpu ... mig=MIG-a,MIG-b            it is divided into these; with mig= into none yet
 //   xid gpu=1 code=79                  an event, once: lines are counted from the top
 //
-// It keeps NVML's manners: buffers that are too small, indices that do not exist and handles of
-// nobody are refused with NVML's codes.
+// Like NVML, it refuses buffers that are too small, indices that do not exist and unknown handles
+// with NVML's codes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

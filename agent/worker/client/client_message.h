@@ -36,7 +36,7 @@ absl::StatusOr<v1alpha1::FromTrainer> ParseClientPacket(std::string_view packet)
 struct ClientNotice {
   // How often a checkpoint was asked for.
   int64_t saves = 0;
-  // The seconds until the process gets SIGTERM; nullopt: nobody wants it to leave.
+  // The seconds until the process gets SIGTERM; nullopt if it need not leave.
   std::optional<double> leave_in;
 };
 

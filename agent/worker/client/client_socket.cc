@@ -33,7 +33,7 @@ absl::Status ClientSocket::Open(const std::string& path) {
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", path));
   }
-  // Nobody can connect before listen(), so the mode is in force in time.
+  // No client can connect before listen(), so that chmod() takes effect in time.
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       chmod(path.c_str(), 0600) != 0 || listen(fd.get(), kMaxClients) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen at ", path));
@@ -84,7 +84,7 @@ void ClientSocket::AddPollFds(std::vector<pollfd>* fds) const {
 void ClientSocket::Accept() {
   while (listener_) {
     UniqueFd client(accept4(listener_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (client.get() < 0) return;  // nobody waits, or the caller has gone already
+    if (client.get() < 0) return;  // no client waits, or it has gone already
     if (clients_.size() >= kMaxClients) {
       MUSTER_LOG_LIMITED(WARN, path_, "too many clients of a rank", {"limit", kMaxClients});
       continue;

@@ -23,7 +23,8 @@ UniqueFd OpenFolder(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Whoever made the folder under this name first could otherwise read the copies, or change them.
+// Returns OK if this user owns the folder and no other one has access. A user who made a folder of
+// this name first could otherwise read the copies, or change them.
 absl::Status CheckPrivate(int fd, const std::string& path) {
   struct stat info;
   if (fstat(fd, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": no status"));

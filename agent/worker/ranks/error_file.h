@@ -14,8 +14,8 @@ namespace muster::agent {
 // Returns the exception, as one line of at most 500 bytes; empty if `text` has none.
 std::string ExceptionOf(std::string_view text);
 
-// Returns the exception in the file at `path`; empty if there is none. Never blocks, and does not
-// follow a link: the path may be anything by now.
+// Returns the exception in the file at `path`; empty if the file has none or cannot be read. Never
+// blocks, and does not follow a symbolic link, because a script may have put anything there.
 std::string ReadErrorFile(const std::string& path);
 
 }  // namespace muster::agent

@@ -35,8 +35,8 @@ struct CoordinatorClientOptions {
 // machine buffers those that matter.
 //
 // The connection to a coordinator that answered but does not lead is kept for the next dial to it:
-// while nobody leads, thousands of agents ask again every second, and a handshake costs far more
-// than a call.
+// while there is no leader, thousands of agents ask again every second, and a handshake costs far
+// more than a call.
 //
 // With identity sources, the client requests a certificate before the first stream, and renews it
 // over the same connection after two thirds of its life; the stream continues.
@@ -98,7 +98,7 @@ class CoordinatorClient {
   // Also owned by itself until gRPC is done with it.
   std::shared_ptr<CoordinatorStream> stream_;
   bool heard_ = false;  // a message arrived on this stream
-  // A connection to a coordinator that does not lead; null if there is none.
+  // The connection to a coordinator that answered but does not lead; null without one.
   std::string spare_address_;
   std::shared_ptr<grpc::Channel> spare_;
   int unheard_ = 0;  // consecutive streams that ended without a message

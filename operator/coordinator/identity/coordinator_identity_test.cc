@@ -48,7 +48,7 @@ TEST(PeerIdentityTest, TheUriSaysWhoAndNothingElseIsTaken) {
 TEST(ValidityTableTest, ARenewalExtendsWhatAStreamHolds) {
   ValidityTable table;
   const absl::Time now = absl::FromUnixSeconds(1000);
-  table.Extend("a", now + absl::Hours(1));  // nobody holds it
+  table.Extend("a", now + absl::Hours(1));  // ignored: no stream holds "a" yet
   auto entry = table.Hold("a", now + absl::Seconds(10));
   EXPECT_TRUE(entry->ValidAt(now + absl::Seconds(9)));
   EXPECT_FALSE(entry->ValidAt(now + absl::Seconds(10)));

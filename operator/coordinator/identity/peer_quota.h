@@ -9,8 +9,8 @@
 
 namespace muster::control {
 
-// Limits on the requests of peers without a certificate, each by itself and all together: `rate` a
-// second, after a burst.
+// Limits the requests of peers without a certificate, for each peer and for all together: `rate`
+// tokens a second, and at most `burst` at once.
 struct QuotaLimits {
   double peer_rate = 0;
   double peer_burst = 0;
@@ -18,17 +18,17 @@ struct QuotaLimits {
   double burst = 0;
 };
 
-// Token buckets by peer, and one over all. A peer is forgotten once its bucket is full again. At
-// most kMaxPeers others are remembered; while there are that many, new peers are refused. Monotonic
-// times. A value; pure.
+// One token bucket for each peer, and one for all together. A peer is forgotten once its bucket is
+// full again. While kMaxPeers peers are remembered, requests of other peers are refused. Times are
+// Monotonic. A value; pure.
 class PeerQuota {
  public:
   static constexpr size_t kMaxPeers = 65536;
 
   explicit PeerQuota(const QuotaLimits& limits) : limits_(limits), all_{limits.burst} {}
 
-  // Takes one request's token; returns false if there is none now. A refused request costs other
-  // peers nothing.
+  // Takes a token for one request. Returns false if the peer's bucket or the common one is empty. A
+  // refused request takes no token, so it costs other peers nothing.
   bool Take(const std::string& peer, absl::Time now);
   size_t peers() const { return peers_.size(); }
 

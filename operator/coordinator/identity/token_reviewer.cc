@@ -31,7 +31,7 @@ bool HasOurAudience(const Json& status) {
   return false;
 }
 
-// Returns the one value of an `extra` field; empty if there is none or more than one.
+// Returns the only value of an `extra` field; empty if the field has no value or several.
 std::string ExtraOf(const Json& status, const char* field) {
   const Json* values = kube::Find(status, {"user", "extra", field});
   if (values == nullptr || !values->is_array() || values->size() != 1) return "";

@@ -16,7 +16,7 @@
 
 namespace muster::control {
 
-// A job's live figures: the newest steps in full, a thinned curve of all, the newest checkpoint.
+// A job's live figures: its speeds, losses and busy times, its newest step and its newest saves.
 struct ProgressSnapshot {
   std::optional<v1alpha1::StepReport> last_step;
   std::optional<double> validation_loss;  // the newest one
@@ -27,9 +27,9 @@ struct ProgressSnapshot {
   std::optional<v1alpha1::CheckpointReport> last_written;
   std::optional<v1alpha1::CheckpointReport> last_failed;
   std::optional<v1alpha1::CheckpointReport> save_begun;  // absent once it is written or has failed
-  // The sum of the phase times, in seconds, of all steps reported since this operator started.
+  // Phase times in seconds, summed over all steps reported since this operator started.
   v1alpha1::PhaseTimes times;
-  // The same of the times in which the ranks were busy: their means, and their longest ones.
+  // Busy times of the ranks, summed over the same steps: the mean rank's, and the busiest rank's.
   double mean_busy_seconds = 0;
   double longest_busy_seconds = 0;
   int64_t steps_seen = 0;
@@ -43,9 +43,9 @@ struct CurvePoint {
   int64_t finished_at_us = 0;
 };
 
-// Stores step and checkpoint reports: in memory alone, bounded per job, never in the API server. A
-// round that resumes from an older step removes the newer points. Reports of a superseded round are
-// dropped. Thread-safe. Keyed by the job's UID.
+// Stores step and checkpoint reports by the job's UID, in memory only and bounded per job; they
+// never reach the API server. A round that resumes from an older step removes the newer points.
+// Step reports of a superseded round are dropped. Thread-safe.
 class ProgressBoard {
  public:
   static constexpr size_t kRecentSteps = 2048;
@@ -59,20 +59,20 @@ class ProgressBoard {
   // Returns the steps after `after_step`, oldest first, at most `limit` of those still remembered.
   std::vector<v1alpha1::StepReport> StepsSince(const std::string& job_uid, int64_t after_step,
                                                size_t limit) const;
-  // Returns the part of the record that alert rules need. Its steps are those after `after_step` if
-  // `round` is still the newest one, else those of the newest round.
+  // Returns the input of alert rules: the steps after `after_step` if `round` is the newest round,
+  // else all of the newest round, preceded by up to TrainingHistory::kStepsBefore earlier steps.
   TrainingHistory History(const std::string& job_uid, int64_t round, int64_t after_step) const;
-  // Returns the whole run, thinned to at most kCurvePoints points.
+  // Returns the loss curve of the whole run, thinned to at most kCurvePoints points.
   std::vector<CurvePoint> Curve(const std::string& job_uid) const;
 
-  // Shrinks the record of a job that has ended and gets no more reports: keeps its newest figures,
+  // Shrinks the record of a job that has ended and sends no more reports: its newest figures stay,
   // and at most kSettledPoints points of its curve.
   void Settle(const std::string& job_uid);
   void Forget(const std::string& job_uid);
 
  private:
-  // Decides which reports of one kind become points of the curve: every `stride`th. It counts
-  // reports, whose number nobody can leap over, and not by the numbers of their steps.
+  // Chooses the reports of one kind that become points of the curve: every `stride`th. It counts
+  // reports, because the step numbers of reports may jump.
   struct Sampling {
     uint64_t seen = 0;
     uint64_t stride = 1;
@@ -81,10 +81,10 @@ class ProgressBoard {
     int64_t round = 0;
     int64_t speed_from = 0;  // the first step of `round`
     std::deque<v1alpha1::StepReport> recent;
-    std::deque<ValidationPoint> validations;       // at most TrainingHistory::kValidations
-    std::optional<double> best_validation_before;  // the lowest of those that are not kept
+    std::deque<ValidationPoint> validations;       // the lowest loss dropped from `validations`
+    std::optional<double> best_validation_before;  // the lowest dropped from these
     std::vector<CurvePoint> curve;
-    Sampling plain, validated;  // of the steps without a validation loss, and with one
+    Sampling plain, validated;  // for steps without a validation loss, and with one
     SlowestRankCounter slowest;
     ProgressSnapshot snapshot;
   };

@@ -228,7 +228,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     MUSTER_RETURN_IF_ERROR(CheckBounds(hello));
     Job& job = jobs_.at(hello.worker().job_uid());
     Worker& worker = job.workers[hello.worker().index()];
-    // An agent that dials without pause wakes nobody.
+    // The quota is taken first, so that an agent that reconnects in a loop causes no reconciles.
     MUSTER_RETURN_IF_ERROR(worker.quota.Take(hello.ByteSizeLong(), clock_.Monotonic()));
     MUSTER_RETURN_IF_ERROR(stream->Send(job.welcomes[protocol - v1alpha1::kOldestProtocol]));
     Supersede(worker, hello);

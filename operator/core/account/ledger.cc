@@ -97,7 +97,8 @@ void Restore(Draft& draft) {
   }
   const absl::Duration gap = std::max(draft.view.wall - until, absl::ZeroDuration());
   memory.filed_until = draft.view.now - gap;
-  // The spec may have been edited while nobody led; the job had the workers that its status says.
+  // The spec may have changed while no leader ran, so the status tells how many workers the job
+  // had.
   const int wanted = draft.view.status.workers().desired();
   memory.ranks = RanksOf(draft, wanted > 0 ? wanted : draft.WorkersWanted());
   // This process may have heard steps in an earlier term; only those that the ledger does not have

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Workers on nodes node-0, node-1, ... of which one may be missing.
+// A job with workers on the nodes node-0, node-1 and node-2 that can train without one of them.
 TestWorld World() {
   TestWorld world = ActiveWorld(3, 2);
   for (PodView& pod : world.view.pods) pod.node = absl::StrCat("node-", pod.index);

@@ -22,7 +22,7 @@ bool IsProvenStopped(const Draft& draft, const PodView& pod);
 absl::Time EndIsConfirmedAt(const Draft& draft, const PodView& pod);
 
 // Returns a pod whose command may still run although no order reaches it or it will be in no
-// further round; null if there is none. The next round waits for the end of that command.
+// further round, or null. The next round waits for the end of that command.
 const PodView* FindPossiblyRunning(const Draft& draft);
 
 // Describes, for people, what is awaited and what they can do about it.

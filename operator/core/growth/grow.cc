@@ -49,8 +49,8 @@ bool IsLostOrLeaves(const Draft& draft, const Worker& worker, bool member) {
   return lost || IsLeaving(draft.plan.memory, worker);
 }
 
-// Waits until a deadline for extra workers, of which `first_awaited` is the first that is not
-// there.
+// Waits for extra workers until a deadline. Then gives up `first_awaited`, the lowest index that is
+// not there, and every worker above it.
 void AwaitExtras(Draft& draft, int first_awaited, bool bound) {
   GrowthMemory& memory = draft.memory().growth;
   if (!memory.awaited_since) memory.awaited_since = draft.view.now;

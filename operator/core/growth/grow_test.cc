@@ -210,7 +210,7 @@ TEST_F(GrowTest, ALostWorkerBeyondTheCountIsNotReplaced) {
   EXPECT_EQ(Elastic().reason(), "Snoozed");
 }
 
-// With zero, the worker held a slice of the state, but there is nobody left to save it.
+// With ZeRO, the worker held a slice of the state, but it is gone and cannot save the slice.
 TEST_F(GrowTest, NoCheckpointIsAskedForWhenAnExtraWorkerIsLost) {
   world_.view.spec.mutable_checkpoint()->set_uri("out");
   Grow();

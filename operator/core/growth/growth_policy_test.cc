@@ -44,8 +44,8 @@ TEST_F(GrowthPolicyTest, WantsEverySizeThatSavesMoreThanItCosts) {
   EXPECT_THAT(wish.sentence, HasSubstr("would grow to 8 workers"));
 }
 
-// There are 100 s left, 30 of which pass while workers start. Three workers save a quarter of 70 s,
-// four a half, eight three quarters, and the threshold is 1.5 times two pauses.
+// With 100 s left and 30 s to start workers, three workers save a quarter of 70 s, four a half, and
+// eight three quarters. The threshold is 1.5 times two pauses.
 TEST_F(GrowthPolicyTest, AShortRestPaysOnlyForALargeStep) {
   view_.left = absl::Seconds(100);
   EXPECT_EQ(WishToGrow(kNow, view_).least, 4);
@@ -85,8 +85,7 @@ TEST_F(GrowthPolicyTest, ASpeedThatIsNoNumberIsNotKnown) {
   EXPECT_EQ(Reason(), GrowthReason::kMeasuringSpeed);
 }
 
-// With 100 s left, of which 30 pass while workers start, three workers save a third of 70 s, and
-// four a half.
+// With 100 s left and 30 s to start workers, three workers save a third of 70 s, and four a half.
 TEST_F(GrowthPolicyTest, ACommandIsTakenToDivideItsWorkEvenly) {
   spec_.clear_trainer();
   view_.left = absl::Seconds(100);

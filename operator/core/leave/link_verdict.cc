@@ -92,8 +92,8 @@ class Judge {
     verdict.workers.push_back(worker);
   }
 
-  // A link is named once, and only if it is slow as seen from both ends, of which neither is slow
-  // altogether.
+  // Reports a link once, and only if it is slow as seen from both ends and neither of its workers
+  // is slow as a whole.
   void FindLink(const std::pair<size_t, size_t>& ends, double expected,
                 LinkVerdict& verdict) const {
     const auto& [from, to] = ends;

@@ -6,20 +6,21 @@
 #include "absl/strings/string_view.h"
 #include "operator/core/state/draft.h"
 
-// Workers that leave a node because of how it treats this job; nobody takes the node away.
+// Moves workers off nodes that serve this job badly. The nodes themselves stay.
 namespace muster::control {
 
-// Makes the worker leave its node as one that goes away (spot.h); its next pods avoid it. The
-// worker must have a pod with a node.
+// Makes the worker leave its node as if the node went away (spot.h); its next pods avoid that node.
+// The worker must have a pod with a node.
 void MoveAway(Draft& draft, const Worker& worker, absl::string_view why);
 
-// Returns the reason for which this incarnation of the worker is to leave; empty if it is not.
+// Returns the reason why this incarnation of the worker has to leave; empty if it need not.
 std::string WhyMoves(const RoundMemory& memory, const Worker& worker);
 
-// Returns the node that the worker's next pod avoids; empty if there is none.
+// Returns the node that the worker's next pod avoids; empty if it may go to any node.
 std::string AvoidedNode(const RoundMemory& memory, int index);
 
-// Restores, once in a leadership, which nodes the job has left: its pods are kept off them.
+// Restores, once per leadership, which nodes the job has left, from the affinity that keeps its
+// pods off them.
 void RestoreMoves(Draft& draft);
 
 // Gives up avoiding a node if the worker's pod has found no other one for a minute, and returns

@@ -4,27 +4,28 @@
 #include "operator/core/state/draft.h"
 #include "operator/core/state/workers.h"
 
-// Spares: workers beyond those that train, which wait with their program loaded. Any worker can be
-// one: a lost worker's replacement is, once a spare has its seat (seats.h), and so are the workers
-// that are left over where parallelism.shard needs a multiple (shard_fit.h).
+// Spares are workers beyond those that train; they wait with their program loaded. Any worker can
+// become one: the replacement of a lost worker whose seat a spare has taken (seats.h), or a worker
+// left over because parallelism.shard needs a multiple (shard_fit.h).
 namespace muster::control {
 
-// Returns true if the job trains, or forms a round, with all the workers that it wants, and this is
-// none of them. How it fares changes nothing for the round.
+// Returns true if the worker is not needed: the round has all its wanted workers without it, or
+// WaitsForShard(). Without a round, the workers beyond the wanted number are spares. A failure of
+// such a worker does not affect the round.
 bool IsWaitingSpare(const Draft& draft, const Worker& worker);
 
-// Returns true if the job trains without this worker, because the ranks of those that are there are
-// no multiple of parallelism.shard, or because the worker itself is not there.
+// Returns true if the job wants this worker but trains without it, because the ranks that are there
+// do not fill another multiple of parallelism.shard, or because the worker is absent.
 bool WaitsForShard(const Draft& draft, const Worker& worker);
 
-// Returns true if it is the agent of a waiting spare that was in no round yet. The end of its ranks
-// has broken nothing.
+// Returns true if the agent belongs to a waiting spare that has been in no round yet. The end of
+// its ranks breaks nothing.
 bool IsNewSpare(const Draft& draft, const AgentView& agent);
 
 // Returns true if the worker could take the seat of another one at once.
 bool CanTakeSeat(const Draft& draft, const Worker& worker);
 
-// Returns how many spares there are that could.
+// Returns how many spares can take a seat at once.
 int ReadySpares(const Draft& draft);
 
 }  // namespace muster::control

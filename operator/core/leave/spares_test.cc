@@ -1,4 +1,4 @@
-// Tests how spares take the ranks of lost workers, and that they hold nobody up while they wait.
+// Tests how spares take the ranks of lost workers, and that waiting spares do not delay the round.
 #include "operator/core/leave/spares.h"
 
 #include <numeric>

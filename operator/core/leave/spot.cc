@@ -49,7 +49,7 @@ int CountStaying(const Draft& draft) {
   return staying;
 }
 
-// Returns true if a spare takes the worker's seat even after those that were told of have left too.
+// Returns true if a spare is left for the worker's seat once all members with a notice have left.
 bool HasSpareFor(const Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return false;

@@ -10,10 +10,11 @@
 #include "absl/types/span.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
-// The versions of the state that live ranks hold, as their positions say. A rank holds a version
-// that it has applied, and reaches one that it holds, or whose sealed gradients it has while some
-// rank knows the decision to apply them. A version is whole if the slices of the ranks that reach
-// it cover all of the state. resume.h says how versions are named, and what a position means. Pure.
+// Derives from the ranks' positions which versions of the state are live. A rank holds a version
+// that it has applied. It reaches a version that it holds, or whose sealed gradients it has while
+// some rank knows the decision to apply them. A version is whole if the slices of the ranks that
+// reach it cover all of the state. resume.h says how versions are named, and what a position means.
+// Pure.
 namespace muster::control {
 
 using Positions = absl::Span<const v1alpha1::RankPosition>;
@@ -24,8 +25,8 @@ std::pair<int64_t, int64_t> VersionOrder(const v1alpha1::Version& version);
 // Returns e.g. "step 8 (attempt 3)".
 std::string Text(const v1alpha1::Version& version);
 
-// Every decision that some rank saw, as reported by the lowest such rank. Points into the
-// positions.
+// Maps each version whose decision some rank saw to that decision, as the lowest such rank reported
+// it. Points into the positions.
 using StepDecisions = std::map<std::pair<int64_t, int64_t>, const v1alpha1::StepDecision*>;
 StepDecisions IndexDecisions(Positions positions);
 // Returns nullptr if no rank saw the decision of `version`.
@@ -44,11 +45,11 @@ bool Reaches(const v1alpha1::RankPosition& position, const v1alpha1::Version& ta
 // Says why live state is not used.
 struct UnusedLiveState {
   std::string why;
-  int64_t step = 0;  // the newest step of which a part is left; 0 if that is not why
+  int64_t step = 0;  // the newest live step, if parts of it are lost; 0: another reason
 };
 
-// Returns the newest version of which every part is live, among those that ranks of the newest
-// round reach.
+// Returns the newest whole version that a rank of the newest round reaches, or nullopt, and the
+// reason to give if live state is not used.
 std::pair<std::optional<v1alpha1::Version>, UnusedLiveState> NewestWhole(
     Positions positions, const StepDecisions& decisions);
 

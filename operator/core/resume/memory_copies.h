@@ -9,31 +9,31 @@
 #include "operator/core/resume/live_versions.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
-// The versions of which workers have copies in memory, as the positions of their ranks say. A copy
-// has the same version as the state that it was taken of, so a rank whose weights are of that
-// version serves as well as one that has a copy. A slice that no rank has may be in the replica of
-// a lost worker's copy, which a rank of its keeper reads. Pure.
+// Derives from the ranks' positions which versions the workers have as copies in memory. A copy has
+// the version of the state that it was taken from, so a rank whose weights are of that version
+// serves as well as one with a copy. A slice that no rank has may be in the replica of a lost
+// worker's copy, which a rank of its keeper reads. Pure.
 namespace muster::control {
 
-// Says which copies belong to what the job trains: those of this history at or beyond its newest
-// known checkpoint, and of its branch. A branch that was given up has only lower attempts.
+// Selects the copies that the job may resume from: those of this history and of its current branch,
+// at or beyond its newest known checkpoint. A branch that was given up has only lower attempts.
 struct CopiesWanted {
   std::string history;
   int64_t least_step = 0;
   int64_t least_attempt = 0;
 };
 
-// Returns the newest version of which copies, live state and replicas hold every part; nullopt if
-// there is none that is wanted. Some rank has a copy of it: ranks remove the copies of a branch
-// that was given up, and keepers may still have replicas of it.
+// Returns the newest wanted version that copies, live state and replicas together cover completely,
+// or nullopt. At least one rank has a copy of that version: ranks delete the copies of a branch
+// that was given up, while keepers may still have replicas of it.
 std::optional<v1alpha1::Version> NewestCopied(Positions positions, const CopiesWanted& wanted);
 
-// Returns the slice of `target` that the rank has, live or as a copy; nullopt if it has none.
+// Returns the slice of `target` that the rank has, live or as a copy, or nullopt.
 std::optional<v1alpha1::StateSlice> SliceOf(const v1alpha1::RankPosition& position,
                                             const v1alpha1::Version& target);
 
-// Returns where the slices of `target` come from that no rank has as SliceOf() says, each once,
-// from the lowest rank that reads it: a replica, or the rank's own copy, if the rank came to
+// Returns the sources of the slices of `target` that no rank has by SliceOf(), each once, with the
+// lowest rank that can read it: from a replica, or from the rank's own copy if the rank came to
 // another slice of the same version in a round that broke. Empty if the ranks' slices cover all.
 std::vector<v1alpha1::ReplicaSource> ReplicasNeeded(Positions positions,
                                                     const v1alpha1::Version& target);

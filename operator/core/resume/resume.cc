@@ -19,9 +19,10 @@ using v1alpha1::RankPosition;
 using v1alpha1::ResumePoint;
 using v1alpha1::Version;
 
-// Returns the checkpoint that the job is known to have; nullopt if there is none and no history has
-// begun. Without a recorded floor, or while nothing of its history is recorded as saved, the
-// checkpoints that the ranks see decide.
+// Returns the newest checkpoint that the job is known to have: the recorded floor or, if nothing of
+// its history is recorded as saved, the newest checkpoint that the ranks see, preferably one that
+// all of them see. Without a recorded floor, checkpoints of every history count. Returns nullopt if
+// the ranks see no checkpoint either.
 std::optional<Floor> ExpectedFloor(const Stored& stored, const ResumeOptions& options) {
   if (options.floor && options.floor->step > 0) {
     return Floor{options.floor->step, std::string(HistoryName(options.floor->history))};

@@ -17,10 +17,10 @@
 // Versions. A state is named (step, attempt). Every step voted on in one round carries that round's
 // attempt, ResumePoint.next_attempt, which is greater than every attempt seen before. So equal
 // versions mean equal bytes, and of two versions the one with the greater (attempt, step) belongs
-// to the newer branch. A dead rank may have been the only one that saw a vote: what it applied then
-// carries an attempt from which nobody resumes, and if it returns with that state, it becomes a
-// receiver. Among ranks with weights, only those whose last round is the newest set the target,
-// because ranks that missed a round may hold a branch that was given up.
+// to the newer branch. If the only rank that saw a vote dies, no round resumes from the version
+// that it applied; if it returns with that version, it becomes a receiver. Among ranks with
+// weights, only those whose last round is the newest set the target, because ranks that missed a
+// round may hold a branch that was given up.
 //
 // Slices. Ranks may divide the state: each then holds its slice of every version. A version is live
 // only if the slices of the ranks that hold it, or can reach it, cover all of it. Otherwise an
@@ -53,7 +53,7 @@ enum class ResumeReason {
   kFresh,       // no rank holds anything and nothing was ever saved: initial weights
   kLiveInStep,  // every rank holds the same version
   kLiveRelay,   // ranks with sealed gradients apply a decision that another rank saw or applied
-  kLiveRedo,    // a step was under way and nobody knows its decision: it is redone
+  kLiveRedo,    // a step was under way and no rank knows its decision: it is redone
   kLiveBehind,  // some ranks hold older or foreign state, and receive
   kMemory,      // the copies of a version in memory, newer than any live state
   kCheckpoint,  // the newest checkpoint that all ranks see, newer than any live state or copies

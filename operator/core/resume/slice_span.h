@@ -9,7 +9,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
 // The part of a job's state that a rank holds, as fractions of it. Every unit of the state is cut
-// at the same fractions, rounded down to whole chunks, so what covers [0, 1] covers every unit,
+// at the same fractions, rounded down to whole chunks, so spans that cover [0, 1] cover every unit,
 // whatever its size and however many ranks divided it. Pure.
 namespace muster::control {
 
@@ -27,7 +27,7 @@ struct SliceSpan {
 // that does not exist.
 SliceSpan SpanOf(const v1alpha1::StateSlice& slice);
 
-// Returns the first part of [0, 1] that no span covers; nullopt if there is none.
+// Returns the first part of [0, 1] that no span covers, or nullopt.
 std::optional<SliceSpan> FirstGap(std::vector<SliceSpan> spans);
 
 // Returns e.g. "the part from 1/4 to 1/2".

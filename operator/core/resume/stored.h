@@ -31,8 +31,8 @@ class Stored {
 
   Stored(absl::Span<const v1alpha1::RankPosition> positions, const std::set<std::string>& bad);
 
-  // Returns the newest entry, by attempt and step, for which `predicate` is true; null if there is
-  // none. An empty history matches all.
+  // Returns the newest entry, by attempt and step, for which `predicate` is true, or null. An empty
+  // history matches all.
   template <typename Predicate>
   const Entry* Newest(absl::string_view history, Predicate predicate) const {
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {

@@ -81,7 +81,7 @@ bool IsHolderLeaving(const Draft& draft) {
 // one's old round might even step on beside it. So one holder takes part until the others have its
 // state. Returns false if the only holders are being deleted and are worth waiting for.
 bool KeepOneHolder(const Draft& draft, Roster& roster) {
-  // No state is wanted, or there is none.
+  // A job that restarts wants no live state, and a command holds none.
   if (draft.plan.memory.failure.restart_job || !draft.spec().has_trainer()) return true;
   auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
   auto any = [&](const Worker* worker) { return MayHoldState(*worker); };
@@ -119,8 +119,9 @@ absl::Time LoadedAt(const Draft& draft, const AgentView& agent) {
   return agent.loading ? agent.attached_at + draft.options.join_deadline : agent.attached_at;
 }
 
-// Returns those that join a round of `joining` workers. Spares that are not needed are none, nor
-// are those that still load: no round waits for them.
+// Returns the workers that would join a round of `joining` workers. Leaves out spares that no seat
+// is free for, and workers whose ranks still load: always if the job has spares, else until
+// LoadedAt().
 Newcomers FindNewcomers(const Draft& draft, int joining) {
   const RoundMemory& memory = draft.plan.memory;
   Newcomers found;
@@ -261,7 +262,7 @@ MemberSelection ChooseMembers(const Draft& draft) {
   // Only a gang that does not fit as a whole starts with fewer workers.
   const bool may_be_fewer = HasStarted(draft) || !draft.view.placement.reason.empty();
   if (roster.unknown > 0 || !may_be_fewer || here < at_least || !too_few.empty()) return wanted;
-  // Nobody was lost when the members were changed, and workers that come later join later.
+  // A planned change of members lost no worker, and workers that come later join later.
   const bool planned =
       memory.phase == RoundPhase::kHolding && memory.broken_reason == Reason::kMembershipChanged;
   const bool at_once = stopping || planned || SparesMakeUp(draft, roster) ||

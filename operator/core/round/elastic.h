@@ -12,7 +12,7 @@
 
 namespace muster::control {
 
-// The members of a round opened now, or the reason why none is to be opened yet.
+// The members of a round that is opened now, or the reason why the job waits.
 struct MemberSelection {
   std::vector<const Worker*> workers;  // in rank order; empty: wait
   std::vector<Seat> seats;             // theirs
@@ -21,30 +21,30 @@ struct MemberSelection {
   absl::Time recheck = absl::InfiniteFuture();
 };
 
-// The first start needs all workers.count workers, unless some cannot be placed. Later,
-// failurePolicy Shrink continues at once with the survivors, and RestartRank waits up to
-// options.replacement_wait for replacements. Neither goes below workers.min, nor treats a worker as
-// dead whose state is only unknown. No round waits for workers beyond workers.count, and spares sit
-// at once where workers are missing (roster.h).
+// Chooses the members. The first start needs all workers.count workers, unless some cannot be
+// placed. Later, failurePolicy Shrink continues at once with the survivors, and RestartRank waits
+// up to options.replacement_wait for replacements. Neither goes below workers.min, nor treats a
+// worker as dead whose state is only unknown. No round waits for workers beyond workers.count, and
+// spares take the seats of missing workers at once (roster.h).
 MemberSelection ChooseMembers(const Draft& draft);
 
 // Returns a Break with reason MembershipChanged if the Active round should grow (a worker came
 // back, workers.count was raised, all workers beyond it have come) or shrink.
 std::optional<Break> FindOtherMembers(const Draft& draft);
 
-// Returns the time at which the Active round takes in workers that have come meanwhile, unless
-// others come first; InfiniteFuture if there are none.
+// Returns the time at which the Active round takes in the workers that have come meanwhile, unless
+// more come before then; InfiniteFuture if no worker has come.
 absl::Time NextTimeToJoin(const Draft& draft);
 
 // Returns true under failurePolicy Shrink if the next round can do without the `failed` members of
 // the current one.
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);
 
-// If the job has its own command, orders the workers that Shrink leaves out to end the ranks that
-// they still run: beside the next round, these would write a second time. Called when a round is
-// broken. A worker that got this order is in no further round, and the next round waits until its
-// end is confirmed. A trainer's ranks are left running: they hold state, and write nothing without
-// the others.
+// If the job has its own command, orders the workers that Shrink leaves out to end their ranks,
+// which would otherwise write the same output as the next round. Called when a round is broken. A
+// worker that got this order is in no further round, and the next round waits until its end is
+// confirmed. A trainer's ranks are left running: they hold state, and write nothing without the
+// others.
 void StopLeftOut(Draft& draft);
 
 // Returns true if some round of this job has been Active, in this leadership or an earlier one.

@@ -32,8 +32,9 @@ bool MayBeStepping(const Draft& draft, const Worker& worker) {
   return MemberIndices(memory.members).count(worker.index) > 0;
 }
 
-// A spare whose ranks still load would hold up the others. Without a round there is nothing to hold
-// up, and the seat of its own index is nobody else's.
+// Returns true if the next round would have to wait for the ranks of this spare to load. Always
+// false without a current round: there is no training to hold up, and no other worker has the seat
+// of its index.
 bool IsLoadingSpare(const Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.plan.memory;
   if (draft.SparesWanted() == 0 || memory.members.empty() || !worker.agent->loading) return false;

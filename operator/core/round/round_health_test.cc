@@ -160,7 +160,7 @@ TEST(RoundHealthTest, ASilentAgentIsGivenUpAfterTheWindow) {
   EXPECT_THAT(plan.orders, IsEmpty()) << "RestartRank holds for the replacement";
 }
 
-// Models an operator that was short of CPU, or frozen: agents sent messages that nobody read.
+// Models an operator that was short of CPU, or frozen: agents sent messages that it did not read.
 TEST(RoundHealthTest, SilenceCountsOnlyWhileTheOperatorListens) {
   TestWorld world(2);
   world.MakeActive();

@@ -18,15 +18,15 @@ struct SeatCandidate {
 
 struct Seat {
   int index = 0;        // of the worker
-  int takes_over = -1;  // the index of the worker that had these ranks; -1: nobody else
+  int takes_over = -1;  // the index of the worker that had these ranks; -1: no other worker
   bool operator==(const Seat&) const = default;
 };
 
-// Returns the seats of the next round in the order of their ranks, at most `most`. `before` has the
-// workers of the last round in that order, empty if none lives, and `here` those that the next one
-// can have, in any order. A seat whose worker is not here goes to the candidate that shares the
-// narrowest domain with it, among equals to the lowest index. Candidates beyond that are put among
-// the others by their indices, while there are seats.
+// Returns the seats of the next round in the order of their ranks, at most `most`. `before` lists
+// the workers of the last round in that order, empty without one, and `here` the workers that the
+// next round can have, in any order. The seat of an absent worker goes to the candidate that shares
+// the narrowest domain with it, among equals to the one with the lowest index. Further candidates
+// are put among the others by their indices, while there are seats.
 std::vector<Seat> AssignSeats(const std::vector<SeatCandidate>& before,
                               const std::vector<SeatCandidate>& here, int most);
 

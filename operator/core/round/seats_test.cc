@@ -64,7 +64,7 @@ TEST(Seats, TheLastSeatsGoWhenTheJobIsScaledDown) {
 }
 
 TEST(Seats, ASpareInALowSeatThatMustGoLeavesItsSeatToAnother) {
-  // Two workers and one spare are left of three and one: worker 3 is none of them.
+  // The job shrinks from three workers and one spare to two and one, so worker 3 goes.
   EXPECT_EQ(Seats({0, 3, 2}, {0, 1, 2}, 2), "0 2");
   // The spares are taken away, and the replacement is there.
   EXPECT_EQ(Seats({0, 3, 2}, {0, 1, 2}, 3), "0 1<3 2");

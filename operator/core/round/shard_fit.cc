@@ -54,7 +54,7 @@ void FitToShard(const Draft& draft, Roster& roster) {
   const std::vector<const Worker*> present = std::exchange(roster.present, {});
   const std::vector<Seat> seats = std::exchange(roster.seats, {});
   size_t most = WorkersThatForm(draft.spec(), static_cast<int>(present.size()));
-  // A job that is being stopped saves with whoever is there.
+  // A job that is being stopped saves with the workers that are there, however few.
   if (most == 0) most = present.size();
   std::vector<bool> stays = MarkHolders(draft, present, most);
   MarkOthers(draft, present, most, stays);

@@ -24,7 +24,7 @@ void NoteSeats(Draft& draft, const std::vector<Seat>& seats) {
     // first, and so does the one that takes its place now.
     const auto still = before.find(seat.takes_over >= 0 ? seat.takes_over : seat.index);
     const int first = still == before.end() ? seat.takes_over : still->second;
-    // A replacement that gets its own ranks back takes over from nobody.
+    // A replacement that gets the ranks of its own index does not take over from another worker.
     if (first >= 0 && first != seat.index) memory.takes_over[seat.index] = first;
   }
 }

@@ -11,7 +11,7 @@
 namespace muster::control {
 namespace {
 
-// The number of levels of which the workers' nodes have domains.
+// Returns the number of topology levels in the longest of the nodes' domain lists.
 size_t LevelsOf(const std::vector<ReplicaPlace>& places) {
   size_t levels = 0;
   for (const ReplicaPlace& place : places) levels = std::max(levels, place.domains.size());

@@ -29,7 +29,7 @@ TestWorld ReplicatedWorld() {
   return world;
 }
 
-// Returns the keeper in the order to each worker, "0>1"; "0>-" for nobody.
+// Returns the keeper in the order to each worker, "0>1"; "0>-" for an order without a keeper.
 std::vector<std::string> Keepers(const Plan& plan) {
   std::vector<std::string> keepers;
   for (const Order& order : plan.orders) {

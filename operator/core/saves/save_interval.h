@@ -21,11 +21,11 @@ struct SaveCosts {
 // follows the job's own record from there.
 absl::Duration MeanTimeBetweenFailures(const SaveCosts& costs);
 
-// Returns the interval from one save to the next that loses least time to stalls and to work that
-// failures undo, sqrt(2 * stall * mean time between failures): Young, 1974, "A first order
-// approximation to the optimum checkpoint interval"; Daly, 2006. It is at least twice `write`, so
-// that the storage rests as long as it works, and within [least, most], of which `most` wins. While
-// the stall is not known, it is `least`: the first save measures it.
+// Returns the interval between saves that loses the least time to stalls and to work that failures
+// undo, sqrt(2 * stall * mean time between failures): Young, 1974, "A first order approximation to
+// the optimum checkpoint interval"; Daly, 2006. It is at least twice `write`, so that the storage
+// is busy at most half of the time, and within [least, most]; `most` wins over every other bound.
+// While the stall is not known, it is `least`: the first save measures it.
 absl::Duration SaveInterval(const SaveCosts& costs, absl::Duration least, absl::Duration most);
 
 // Policy: with checkpoint.interval.mode Auto, orders a checkpoint whenever SaveInterval() is over

@@ -8,12 +8,13 @@
 namespace muster::control {
 
 // Compares the fields on which pods, orders and the next leader rest: term, round, membership,
-// incarnations, the workers that have ended, and the checkpoint that is the floor. Returns a
-// sentence that names the fields in which `stored` differs from `written`; empty if there are none.
+// incarnations, the workers that have ended or were told to stop, and the checkpoint that is the
+// floor. Returns a sentence that names the fields in which `stored` differs from `written`; empty
+// if they are equal.
 std::string DescribeMissingFields(const v1alpha1::TrainingJobStatus& written,
                                   const v1alpha1::TrainingJobStatus& stored);
 
-// Returns a status that has those fields alone.
+// Returns a status that has only those fields.
 v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& status);
 
 }  // namespace muster::control

@@ -118,7 +118,7 @@ const ClassInfo& InfoOf(FailureClass kind) {
 
 bool HasFailed(const ContainerEnd& end) { return end.exit_code != 0 || end.signal != 0; }
 
-// Returns the signal, reported as such or by the exit code; 0 if there is none.
+// Returns the signal, as reported or derived from the exit code; 0 if no signal ended it.
 int SignalOf(const ContainerEnd& end) {
   if (end.signal != 0) return end.signal;
   return end.exit_code > kExitSignalBase ? end.exit_code - kExitSignalBase : 0;

@@ -38,7 +38,7 @@ std::vector<FailureClass> AllFailureClasses();
 // Returns the meaning in one sentence.
 absl::string_view Meaning(FailureClass kind);
 FailureAction DefaultAction(FailureClass kind);
-// Returns nothing for a name that is none of the schema's.
+// Returns nullopt for a name that the schema does not list.
 std::optional<FailureAction> FindAction(absl::string_view name);
 // Returns true if the failure counts against failurePolicy.maxFailures.
 bool IsCounted(FailureAction action);

@@ -8,22 +8,23 @@
 // The numbers of workers that a job may have. Pure. Specs are defaulted.
 namespace muster::control {
 
-// Returns the numbers above workers.count, up to workers.max, that a job with elastic.policy Grow
-// may have, ascending: parallelism.shard divides their ranks, topology.slices their workers, and
-// each shortens a step. A job with workers.spares may have each number up to workers.count and
-// these in whole slices. Empty for every other job.
+// Returns the sizes above workers.count that the job may have, ascending. With elastic.policy Grow
+// these are the numbers up to workers.max for which parallelism.shard divides the ranks,
+// topology.slices divides the workers, and a step is shorter than at every smaller size. With
+// workers.spares they are the numbers up to workers.count plus spares, in whole slices. Empty for
+// every other job.
 std::vector<int> LargerSizes(const v1alpha1::TrainingJobSpec& spec);
 
 // Returns the numbers from workers.min to workers.count, ascending, that can form a round and are
 // whole slices.
 std::vector<int> SizesUpToCount(const v1alpha1::TrainingJobSpec& spec);
 
-// Returns how long a step takes with so many workers, in a unit that is the same for every number
-// of them: with `trainer`, the micro-batches of the rank that has the most. A command is taken to
+// Returns how long a step takes with `workers` workers, in a unit that does not depend on that
+// number: with `trainer`, the micro-batches of the rank that has the most. A command is taken to
 // divide its work evenly among its workers.
 double RelativeStepTime(const v1alpha1::TrainingJobSpec& spec, int workers);
 
-// Returns the largest of `sizes` that is at most `size`; 0 if there is none.
+// Returns the largest of `sizes` that is at most `size`; 0 if all are larger.
 int LargestUpTo(const std::vector<int>& sizes, int size);
 
 // Returns the number of workers beyond workers.count that the job's queue has given it, as a size

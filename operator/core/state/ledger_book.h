@@ -8,8 +8,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// The arithmetic of a job's ledger, status.ledger: seconds of one rank by what they went into.
-// Pure.
+// The arithmetic of a job's ledger, status.ledger, which counts rank-seconds by use. Pure.
 namespace muster::control {
 
 // The uses of time, each explained at its field of LedgerStatus.
@@ -39,8 +38,8 @@ void Charge(v1alpha1::LedgerStatus& ledger, TimeUse use, double seconds);
 // Returns the seconds of all uses.
 double TotalSeconds(const v1alpha1::LedgerStatus& ledger);
 
-// The parts, each 0 to 1, of the unreported time before some filing: what was filed under any other
-// use, and what of it all went into rework or recovering.
+// The fractions, each 0 to 1, of the unreported time before a filing that it moved to any other use
+// (`filed`), and to rework or recovering (`lost`).
 struct ReportedTime {
   double filed = 0;
   double lost = 0;
@@ -49,8 +48,8 @@ ReportedTime Reported(const v1alpha1::LedgerStatus& before, const v1alpha1::Ledg
 
 // Files all that is unreported under one use.
 void FileUnreported(v1alpha1::LedgerStatus& ledger, TimeUse use);
-// The times of some steps, in seconds: by phase on rank 0, and the sums of StepReport's means and
-// longest times in which the ranks were busy. The latter are 0 if they are not known.
+// The times of some steps, in seconds: the phases of rank 0, and the sums of the mean and of the
+// longest busy times of the ranks, as in StepReport. The busy times are 0 if they are not known.
 struct StepTimes {
   v1alpha1::PhaseTimes phases;
   double mean_busy = 0;
@@ -58,20 +57,20 @@ struct StepTimes {
 };
 StepTimes operator-(const StepTimes& now, const StepTimes& before);
 
-// Files what is unreported by the times of the steps that were reported for it, of which the part
-// `redone`, 0 to 1, is rework, whatever it went into. The time of the steps is that of each of
-// `ranks`. In the mean over the ranks, the wait for the slowest is the difference of the two busy
-// times, and all that rank 0 waited longer or shorter than the mean is not. Validation counts as
-// productive. Times of loading and connecting are left out, because no running round has such.
-// Time that the steps do not account for stays unreported.
+// Files the unreported time by the times of the steps that were reported for it; each step takes
+// all `ranks` ranks the same time. The fraction `redone` (0 to 1) of the filed time is rework,
+// whatever it was spent on. Rank 0's compute and communication times are corrected to the mean busy
+// time of the ranks; the wait for stragglers is the longest busy time minus the mean. Validation
+// counts as productive. Times of loading and connecting are left out, because a running round has
+// none. Time that the steps do not account for stays unreported.
 void FileSteps(v1alpha1::LedgerStatus& ledger, const StepTimes& times, int ranks, double redone);
 
-// The shares of time that count, each 0 to 1.
+// The fractions of useful time, each 0 to 1.
 struct Goodput {
-  // The time with nodes, in the time in which the job was to run, that is, in all that is not idle.
+  // The time with nodes, divided by the time in which the job was meant to run (all but idle time).
   double scheduling = 0;
-  // The time in which new steps were done, waits for communication, stragglers and data included,
-  // in the time with nodes.
+  // The time in which new steps were done, including waits for communication, stragglers and data,
+  // divided by the time with nodes.
   double runtime = 0;
   // Their product, the effective training time ratio of Kokolis et al., 2024, "Revisiting
   // Reliability in Large-Scale Machine Learning Research Clusters". The other two are parts of
@@ -79,7 +78,7 @@ struct Goodput {
   double ettr = 0;
 };
 
-// Returns nothing while the job has not been meant to run. What is unreported is left out.
+// Returns nullopt while the job has not been meant to run. Unreported time is left out.
 std::optional<Goodput> GoodputOf(const v1alpha1::LedgerStatus& ledger);
 
 }  // namespace muster::control

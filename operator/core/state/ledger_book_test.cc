@@ -63,7 +63,7 @@ TEST(LedgerBookTest, TheWaitForTheSlowestRankIsTheMeanOverTheRanks) {
   EXPECT_DOUBLE_EQ(TotalSeconds(ledger), 40);
 }
 
-// Rank 0 is the slowest itself, so that it waits for nobody.
+// Rank 0 is the slowest itself, so it waits for no other rank.
 TEST(LedgerBookTest, AStragglerThatReportsHasMadeTheOthersWait) {
   v1alpha1::LedgerStatus ledger;
   ledger.set_unreported(40);

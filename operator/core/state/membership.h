@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// Returns the text that the status records of a round: a hash of its members (index, incarnation,
+// Returns the value of status.membership for a round: a hash of its members (index, incarnation,
 // pod uid, ranks) in 16 hexadecimal digits and, with a trainer, the digest of the spec by which
 // they train. The hash is the same on every machine and version, because it is compared after a
 // change of leader. A new leader gets the digest back by TrajectoryOf().
@@ -19,12 +19,12 @@ std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
                             const std::string& trajectory);
 std::string TrajectoryOf(const std::string& membership);
 
-// Returns the members of a round whose ranks are in the order of `workers`, each of which must have
+// Returns the members of a round whose ranks are in the order of `workers`. Every worker must have
 // a pod.
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);
 
-// Returns the member that has the rank; null if none has.
+// Returns the member that has the rank, or null.
 const v1alpha1::Member* MemberOfRank(const std::vector<v1alpha1::Member>& members, int rank);
 
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);

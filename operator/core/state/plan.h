@@ -55,7 +55,7 @@ struct MemberPlace {
   int group_world_size = 0;  // the number of members
 };
 
-// The agent of a worker, as others reach it for replicas of copies.
+// The address at which other agents reach a worker's agent for replicas of copies.
 struct ReplicaSite {
   int index = -1;
   std::string endpoint;
@@ -86,7 +86,7 @@ struct SaveOrder {
 };
 struct ReplicateOrder {
   RoundStamp round;
-  std::optional<ReplicaSite> to;  // absent: to nobody
+  std::optional<ReplicaSite> to;  // the keeper; absent: no replica is kept
 };
 // Keep the next copies, of this step or a later one, on the disk of the node.
 struct DiskOrder {
@@ -111,7 +111,7 @@ struct Event {
   std::string message;
 };
 
-// A failure that this decision judged, for metrics; the evidence is in the status.
+// A failure that this decision evaluated, for metrics; the evidence is in the status.
 struct EvaluatedFailure {
   FailureClass kind = FailureClass::kProgramFailed;
   FailureAction action = FailureAction::kRestartWorker;

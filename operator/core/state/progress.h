@@ -21,12 +21,12 @@ void WriteProgress(Draft& draft);
 // because a command need not report its steps.
 bool HasNewStep(const Draft& draft);
 
-// Returns the time until the run's end at the speed that is measured; nullopt if no speed is known,
-// or a command has not said how many steps it has.
+// Returns the time until the run's end at the measured speed; nullopt if no speed is known, or a
+// command has not said how many steps it has.
 std::optional<absl::Duration> TimeLeft(const Draft& draft);
 
-// Returns the step of the newest checkpoint that is known to be written; -1 if there is none. The
-// last leader may have had a newer report, so the status counts too.
+// Returns the step of the newest checkpoint that is known to be written, or -1. The status counts
+// too, because the last leader may have had a newer report.
 int64_t NewestCheckpoint(const Draft& draft);
 
 }  // namespace muster::control

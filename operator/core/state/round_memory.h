@@ -36,21 +36,20 @@ enum class RoundPhase {
   kHolding,    // the round broke and the next one cannot be opened yet; survivors hold their state
 };
 
-// The notice that a worker's node goes away. Owned by spot.h and
-// notice_outcome.h.
+// The notice that a worker's node goes away. Owned by spot.h and notice_outcome.h.
 struct NoticeMemory {
   int incarnation = 0;      // the incarnation on that node; 0: no notice
   std::string source;       // what announced it and who takes the node, for people
   bool node_stays = false;  // only the worker is to leave it
-  // The time at which the node goes, and the latest one at which the worker leaves, on both clocks;
-  // the status has the wall clock's.
+  // The time at which the node goes, and the latest one at which the worker leaves, each by the
+  // monotonic and by the wall clock. The status records the wall times.
   absl::Time deadline = absl::InfinitePast();
   absl::Time deadline_wall = absl::InfinitePast();
   absl::Time leave_at = absl::InfinitePast();
   absl::Time leave_wall = absl::InfinitePast();
   std::optional<LeavePlan> plan;  // absent until this leadership has made it
   int64_t checkpoint = -1;        // step of the newest checkpoint at the time of the notice
-  bool told = false;              // some leadership has told of it
+  bool told = false;              // its event has been emitted, by this leader or an earlier one
   bool save_requested = false;    // this leadership has asked for another checkpoint
   bool leaves = false;
   bool settled = false;  // its outcome is recorded
@@ -64,7 +63,8 @@ struct MoveMemory {
   std::string why;
   std::string node;                               // which later incarnations avoid; empty: none
   absl::Time restored_at = absl::InfinitePast();  // from the pod, by a new leader
-  // The job is better off without the worker than with it there: its pods never go back.
+  // The worker's pods never go back to the node: the job is better off without the worker than with
+  // it there.
   bool for_good = false;
 };
 
@@ -136,13 +136,13 @@ struct HandOverMemory {
   int64_t checkpoint = -1;
 };
 
-// When checkpoints were saved and ordered, of which the newest is that of `newest_step`. Owned by
-// save_interval.h.
+// The step of the newest checkpoint and the time at which it was saved, and the time of the newest
+// order to save. Owned by save_interval.h.
 struct SaveIntervalMemory {
   int64_t newest_step = -1;
   absl::Time saved_at = absl::InfinitePast();
   absl::Time ordered_at = absl::InfinitePast();
-  // The save that was ordered has the job's turn until it is known to have begun, or until then.
+  // The ordered save keeps the job's turn until this time, or until it is known to have begun.
   absl::Time turn_until = absl::InfinitePast();
 };
 
@@ -162,7 +162,7 @@ struct UseMemory {
   // The time since which more workers than the job keeps would be used well; absent: they are not
   // expected to be.
   std::optional<absl::Time> high_since;
-  // The times that the job gave workers of workers.count back, and when it may want them again.
+  // How often the job has given workers of workers.count back, and when it may want them again.
   int given_back = 0;
   absl::Time not_before = absl::InfinitePast();
   bool restored = false;  // the status was looked at for a pause of the last leader
@@ -191,7 +191,7 @@ struct StragglerMemory {
 struct LinkTestMemory {
   // (index, incarnation) of the members that were tested together last.
   std::set<std::pair<int, int>> tested;
-  bool judged = false;                          // the newest test
+  bool judged = false;                          // the newest test has been evaluated
   std::optional<std::pair<int, int>> excluded;  // (index, incarnation), by the newest test
   std::set<std::string> left_nodes;             // because of slow links
 };
@@ -213,19 +213,19 @@ struct ResizeMemory {
   std::optional<absl::Time> ended;
 };
 
-// Where the members of the newest round are, and which of them took over whose ranks. Owned by
+// The network domains of the newest round's members, and whose ranks they took over. Owned by
 // swap.h.
 struct SwapMemory {
   // The network domains of the workers' nodes, by index, as of the newest round.
   std::map<int, std::vector<std::string>> domains;
   // The worker that had a member's ranks, by the member's index, until a round is Active.
   std::map<int, int> takes_over;
-  // The number of places in a round of which a new leader has found only some members, which have
-  // the ranks that they had there; 0: all members are known.
+  // The number of seats in the recorded round, if a new leader has found only some of its members,
+  // which keep their ranks; 0: all members are known.
   int places = 0;
 };
 
-// The ledger as it is now, and what the time since `filed_until` is filed by. Owned by ledger.h.
+// The ledger as it is now, and the data for filing the time since `filed_until`. Owned by ledger.h.
 struct LedgerMemory {
   using RanksByUse = std::array<int, kTimeUses>;
   bool restored = false;  // status.ledger has been read
@@ -239,7 +239,7 @@ struct LedgerMemory {
   ReportedTime reported;
 };
 
-// The cost as it is now, and what the time since `filed_until` is filed by. Owned by cost.h.
+// The cost as it is now, and the data for filing the time since `filed_until`. Owned by cost.h.
 struct CostMemory {
   bool restored = false;  // status.cost has been read
   v1alpha1::CostStatus book;
@@ -259,7 +259,8 @@ struct RoundMemory {
   std::string trajectory;
   absl::Time phase_since = absl::InfinitePast();
 
-  // Positions by worker index, from kPreparing on; the order of kJoining, to send it again.
+  // The ranks' positions by worker index, from kPreparing on; and the order of kJoining, kept to
+  // send it again.
   std::map<int, ReadyReport> ready;
   std::shared_ptr<const v1alpha1::GoRound> go;
   std::set<int> joined;
@@ -304,8 +305,8 @@ struct RoundMemory {
   CostMemory cost;
   AlertMemory alerts;
 
-  // The latest time at which a status that is held back is written; InfiniteFuture if none is. See
-  // status_write_policy.h.
+  // The latest time at which a status that is held back is written; InfiniteFuture if it is not
+  // held back. See status_write_policy.h.
   absl::Time write_by = absl::InfiniteFuture();
 
   std::map<int, WorkerMemory> workers;

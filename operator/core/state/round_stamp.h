@@ -9,7 +9,7 @@
 
 namespace muster::control {
 
-// A (term, round): terms count leaderships, rounds memberships; both only grow. {0, 0} is none.
+// A (term, round): terms count leaderships, rounds memberships; both only grow. {0, 0} is no round.
 struct RoundStamp {
   int64_t term = 0;
   int64_t round = 0;

@@ -19,7 +19,7 @@ inline constexpr char kManagedByMuster[] = "muster.dev/operator";
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 // Returns the smallest number of workers, from workers.min on, that can form a round.
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
-// Returns how many of so many workers form a round (planner/layout.h). The others wait as spares.
+// Returns how many of `workers` workers form a round (planner/layout.h). The others wait as spares.
 int WorkersThatForm(const v1alpha1::TrainingJobSpec& spec, int workers);
 // Returns true if the number of ranks of a round has to suit parallelism.shard.
 bool HasShard(const v1alpha1::TrainingJobSpec& spec);
@@ -35,14 +35,14 @@ absl::Duration GrowthSnooze(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
-// Returns the waits between tries of what fails, kShortestRetry at least; `otherwise` where the
-// spec does not say.
+// Returns the spec's back-off between retries. A bound that the spec does not set is taken from
+// `otherwise`; one that it sets is at least kShortestRetry.
 BackoffBounds RetryBackoff(const v1alpha1::TrainingJobSpec& spec, const BackoffBounds& otherwise);
 bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);
 bool LeaderDecidesSuccess(const v1alpha1::TrainingJobSpec& spec);  // successPolicy Leader
 bool IsManagedByAnother(const v1alpha1::TrainingJobSpec& spec);
 int64_t TotalSteps(const v1alpha1::TrainingJobSpec& spec);  // 0: no built-in trainer
-// Returns InfiniteDuration if there is none.
+// Returns InfiniteDuration if the spec sets no deadline.
 absl::Duration ActiveDeadline(const v1alpha1::TrainingJobSpec& spec);
 // Returns how long agents go on without an operator. If the spec does not set it, that is
 // `otherwise`, or else 6 hours for a trainer and forever for a command.

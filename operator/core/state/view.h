@@ -84,7 +84,7 @@ struct NodeNotice {
 // The price and the power of the share of its node that a pod takes. Absent: not known.
 struct WorkerRates {
   std::optional<double> per_hour;  // money
-  // The same on a node that is no spot node. Only a pod on a spot node has it.
+  // The price of the same share on an on-demand node. Only a pod on a spot node has it.
   std::optional<double> on_demand_per_hour;
   std::optional<double> watts;
   bool operator==(const WorkerRates&) const = default;
@@ -105,7 +105,7 @@ struct PodView {
   std::string uid;
   std::string resource_version;
   // The UID of the job that the pod names as its controller, if its labels and its name are those
-  // of a worker of that job; else empty. Whose it really is takes its namespace as well.
+  // of a worker of that job; else empty. To identify the owner, compare the namespace as well.
   std::string owner_uid;
   int index = 0;        // label muster.dev/index
   int incarnation = 0;  // label muster.dev/incarnation
@@ -128,17 +128,17 @@ struct PodView {
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // of its node; empty if not known
   std::optional<NodeNotice> node_notice;       // of its node
-  // The words of its node's conditions about a broken GPU, about the network between nodes, and
-  // about the machine itself; empty: none.
+  // Sentences from its node's conditions about a broken GPU, the network between nodes, and the
+  // machine itself; empty: no fault.
   std::string gpu_fault;
   std::string network_fault;
   std::string machine_fault;
-  // Wall: its kubelet accepted it, soon after it was bound; InfinitePast: not known.
+  // The wall time at which kubelet accepted it, soon after it was bound; InfinitePast: not known.
   absl::Time accepted = absl::InfinitePast();
   WorkerRates rates;
   std::optional<NodeGpuUse> gpu_use;  // absent: not measured, or the pod has no GPUs
   // The network domains of its node, from broad to narrow, as placement/topology_labels.h finds
-  // them among the job's nodes; empty if they are not known, or nobody needs them.
+  // them among the job's nodes; empty if they are not known, or if no policy of the job needs them.
   std::vector<std::string> node_domains;
 };
 
@@ -210,10 +210,10 @@ struct AgentView {
   RoundStamp seen;
   RoundStamp active;
   int first_rank = 0;  // of its ranks in `active`
-  // Its ranks load, before its first round; a round that it joins later would wait for them.
+  // Its ranks load before their first round; a round that it joins now would have to wait for them.
   bool loading = false;
-  // Where it serves replicas of others' copies, and of which workers it has some; empty if it does
-  // not.
+  // The endpoint at which it serves replicas of workers' copies, and the workers whose copies it
+  // has; empty if it serves none.
   std::string replica_endpoint;
   std::vector<int> replicas_of;
   std::optional<ReadyReport> ready;
@@ -223,14 +223,14 @@ struct AgentView {
   std::vector<StallReport> stalls;
 };
 
-// How busy the ranks were in the steps of five minutes that are over, and which was the busiest.
+// How busy the ranks were in the last completed window of five minutes, and which was the busiest.
 struct BusyView {
   int64_t round = 0;
   int rank = 0;
-  int64_t steps = 0;  // that were counted
-  double share = 0;   // of them, those in which it was the busiest
-  double factor = 1;  // the time of the busiest rank of a step, in times of the mean
-  double busy = 1;    // the part of the time in which the ranks were busy, in the mean
+  int64_t steps = 0;  // steps that were counted
+  double share = 0;   // the part of these steps in which `rank` was the busiest
+  double factor = 1;  // the busy time of a step's busiest rank, divided by the ranks' mean
+  double busy = 1;    // the mean part of the time in which the ranks were busy
 };
 
 struct ProgressView {
@@ -238,7 +238,7 @@ struct ProgressView {
   std::optional<v1alpha1::StepReport> latest;
   std::optional<double> validation_loss;  // the newest one reported
   double tokens_per_second = 0;           // smoothed by the shell; 0: not known
-  double steps_per_second = 0;            // likewise
+  double steps_per_second = 0;            // smoothed by the shell; 0: not known
   // All steps reported since this process began to listen, and the sum of their times.
   int64_t steps_seen = 0;
   StepTimes times;
@@ -262,7 +262,7 @@ struct QueueOrder {
 
 // The scheduling cycle's findings on the job's pods.
 struct PlacementView {
-  // The reason why some pods have no node; empty if nothing is wrong, or nobody has looked yet.
+  // The reason why some pods have no node; empty if nothing is wrong, or before the first cycle.
   std::string reason;  // a reason of operator/placement, e.g. Insufficient
   std::string sentence;
   // The placement of those pods that have a node.
@@ -296,7 +296,8 @@ struct JobView {
   // False: too many other jobs may be writing to the job's storage; ask for a turn (SaveTurn).
   bool may_save = true;
   PlacementView placement;
-  // The reason why the API server does not store what the status must hold; empty if it does.
+  // The reason why the API server does not store fields that the status must have; empty if it
+  // stores them.
   std::string status_fault;
   // Monotonic: all that agents sent before this time has been read. Silence after it proves
   // nothing.

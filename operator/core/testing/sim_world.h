@@ -17,8 +17,8 @@
 #include "operator/core/testing/sim_agent.h"
 
 // A whole job on virtual time: an API with one job and its pods, nodes that start them, agents, and
-// an operator that runs Decide() and carries out its plans. Tests inject the faults. Every broken
-// promise is collected in `violations`.
+// an operator that runs Decide() and carries out its plans. Tests inject the faults. Every violated
+// invariant is collected in `violations`.
 namespace muster::control {
 
 struct SimPod {
@@ -84,10 +84,10 @@ class SimWorld {
   JobView job;  // spec, status, identity; what the API holds
   bool job_deleted = false;
   DecideOptions options;
-  // The price and power of each pod on a node; null: nothing is known of any.
+  // The price and power of each pod on a node; null: not known for any pod.
   std::function<WorkerRates(const PodView&)> rates;
   int64_t committed = 0;  // the newest step that every rank of its round applied
-  int64_t redone = 0;     // committed steps trained again, because nobody alive held them
+  int64_t redone = 0;     // committed steps trained again, because no live rank held them
   int rounds_opened = 0;
   int writes = 0;
   std::vector<std::string> violations;

@@ -16,17 +16,17 @@
 
 namespace muster::kube {
 
-// A (label, value) pair, or ("", uid of the controller); no label has an empty name.
+// A (label, value) pair, or ("", the controller's UID), since no label has an empty name.
 using IndexTerm = std::pair<std::string, std::string>;
 
-// Returns the terms that an object is indexed by: its controller, if that is of `owner_kind`
-// (empty: of any kind), and those of its labels that are in `labels`. Indexing every label and
-// owner of 50,000 pods would take more memory than the pods. The UID is what the object says:
-// whoever may create objects in some namespace can write any into them.
+// Returns the terms by which an object is indexed: its controller's UID, if the controller's kind
+// is `owner_kind` (empty: any kind), and those of its labels that are in `labels`. Indexing every
+// label and owner of 50,000 pods would take more memory than the pods. The UID is not verified:
+// anyone who may create objects in a namespace can write any UID into their ownerReferences.
 std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
                                   const std::string& owner_kind);
 
-// Maps an owner's uid or a label's value to the keys of the objects that have it. Not thread-safe.
+// Maps an owner's UID or a label's value to the keys of the objects that have it. Not thread-safe.
 class CacheIndex {
  public:
   void Put(const ObjectKey& key, std::vector<IndexTerm> terms);
@@ -42,14 +42,14 @@ class CacheIndex {
   std::map<ObjectKey, std::vector<IndexTerm>> terms_;  // only objects with terms
 };
 
-// The version that a cache has reached. Thread-safe.
+// The resourceVersion that a cache has reached. Thread-safe.
 class VersionProgress {
  public:
   void Synced(uint64_t version);
   void Advance(uint64_t version);
   bool HasSynced() const;
   uint64_t Latest() const;
-  // Returns false if `timeout` ran out first. A cache that has not synced has seen no version.
+  // Waits until the cache has synced and has reached `version`; returns false after `timeout`.
   bool WaitFor(uint64_t version, absl::Duration timeout) const;
 
  private:

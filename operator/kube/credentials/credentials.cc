@@ -20,8 +20,8 @@ constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
 constexpr absl::Duration kPluginTime = absl::Seconds(30);
 constexpr size_t kMaxFile = size_t{1} << 20;
 
-// Stores the PEM text of `source` or of its file in `text`. Leaves `text` as it was if it is not
-// empty and the file cannot be read now.
+// Stores the PEM text of `source` or of its file in `text`. If the file cannot be read or is empty,
+// the previous non-empty `text` stays in use.
 absl::Status Reread(Files& files, const PemSource& source, std::string& text) {
   if (!source.pem.empty()) {
     text = source.pem;

@@ -7,9 +7,9 @@
 
 namespace muster::kube {
 
-// Returns the path of the first field in a pod's metadata, its spec or at its top level that
-// Kubernetes' Pod does not have, such as "spec.containers[0].volumeMount"; empty if there is none.
-// A value of the wrong type is not reported.
+// Returns the path of the first field that Kubernetes' Pod does not have, such as
+// "spec.containers[0].volumeMount"; empty if all fields are known. Looks at the top level, the
+// metadata and the spec. The types of values are not checked.
 std::string UnknownPodField(const Json& pod);
 
 }  // namespace muster::kube

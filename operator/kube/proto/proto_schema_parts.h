@@ -39,7 +39,7 @@ constexpr ProtoField Map(uint32_t number, std::string_view name, Kind kind) {
 constexpr ProtoField One(uint32_t number, std::string_view name, const ProtoMessage& message) {
   return {number, name, Kind::kMessage, false, false, &message};
 }
-// Declares a message of which an empty one is not the same as an absent one.
+// Declares a message field for which an empty message differs from an absent one.
 constexpr ProtoField Kept(uint32_t number, std::string_view name, const ProtoMessage& message) {
   return {number, name, Kind::kMessage, false, /*keeps_zero=*/true, &message};
 }

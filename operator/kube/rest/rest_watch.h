@@ -28,7 +28,7 @@ namespace muster::kube {
 // for `watch_silence` is dead and ends as kUnavailable.
 class RestWatcher final : public Watcher {
  public:
-  // Returns when the server has answered. `path` is that of the collection.
+  // Blocks until the server has answered, at most for `call.timeout`. `path` is the collection's.
   static absl::StatusOr<std::unique_ptr<Watcher>> Open(RestTransport& transport,
                                                        const ResourceType& type,
                                                        const std::string& path,
@@ -42,14 +42,14 @@ class RestWatcher final : public Watcher {
  private:
   RestWatcher(RestTransport& transport, const ResourceType& type);
 
-  // Runs on the watch's thread, for the whole of the request.
+  // The body of `thread_`: runs until the request has ended.
   void Run(httplib::Request request);
   void MakeDecoder();
   bool Answered(const httplib::Response& response);
   bool Received(const char* data, size_t size);
   absl::Status EndOf(bool whole, httplib::Error error, absl::Duration silence) const
       MUSTER_REQUIRES(mu_);
-  // Moves received bytes into the decoder, waiting for them. Returns false if there are none.
+  // Moves received bytes into the decoder. Returns false if none arrived by `deadline`.
   absl::StatusOr<bool> Feed(absl::Time deadline);
 
   RestTransport& transport_;

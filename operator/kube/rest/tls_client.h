@@ -16,26 +16,26 @@
 
 namespace muster::kube {
 
-// Returns a client for one HTTP/1.1 connection to an API server, not yet connected. It will use any
-// of the server's addresses, or `config.proxy`, and TLS 1.2 or later, trusting `ca` alone (or the
-// machine's roots if there is none). OpenSSL checks the certificate for `config.tls_server_name`,
-// or else for the host, a name or an address. kInvalidArgument names the part of the credentials or
-// of the proxy that cannot be read.
+// Returns a client, not yet connected, for one HTTP/1.1 connection to an API server. It connects to
+// any of the server's addresses, or through `config.proxy`, with TLS 1.2 or later. It trusts only
+// `credentials.ca`, or the machine's roots if that is empty, and requires a certificate for
+// `config.tls_server_name`, or, if that is empty, for the server's host name or IP address.
+// kInvalidArgument names the part of the credentials or of the proxy that cannot be read.
 absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(const RestConfig& config,
                                                                   const ServerUrl& server,
                                                                   const Credentials& credentials);
 
-// Limits connecting, and each single wait while reading and writing.
+// Bounds connecting by `connect`, and each single wait in reading or writing by `transfer`.
 void SetTimeouts(httplib::SSLClient& client, absl::Duration connect, absl::Duration transfer);
 
-// Bounds every wait of the next request (Monotonic), however slowly its answer arrives.
+// Sets the time (Monotonic) by which the next request must end, however slowly its answer arrives.
 void SetDeadline(httplib::SSLClient& client, absl::Time deadline);
 
-// Calls BufferedTlsClient::Exchange.
+// Calls BufferedTlsClient::Exchange; `client` must come from MakeTlsClient.
 bool Exchange(httplib::SSLClient& client, const std::function<HttpRequest()>& request,
               HttpAnswer& answer, httplib::Error& error);
 
-// Explains to a person why there was no connection; empty if `error` is not about connecting.
+// Returns why no connection was made, in words for users; empty if `error` is not about connecting.
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error);
 
 }  // namespace muster::kube

@@ -79,7 +79,8 @@ struct PodConstraints {
   std::vector<PodToleration> tolerations;
   std::vector<PodAffinityTerm> affinity;
   std::vector<PodAffinityTerm> anti_affinity;
-  // A term has an invalid selector: the pod is placed nowhere, and its terms count for nobody.
+  // True if a required or preferred term has an invalid selector: the pod is placed nowhere. A list
+  // with an invalid required term is left empty, so its terms do not restrict other pods.
   bool affinity_invalid = false;
   std::vector<SpreadConstraint> spread;  // DoNotSchedule
   bool spread_invalid = false;
@@ -114,7 +115,7 @@ struct SchedulingPod {
   bool uses_rdma() const;
 };
 
-// Returns true if all is equal, constraints included, but for the nodes they are on.
+// Returns true if the pods are equal, constraints included, except for their nodes.
 bool IsAlike(const SchedulingPod& a, const SchedulingPod& b);
 
 // Reduces a pod that another scheduler places to what matters: what it holds, and what keeps others

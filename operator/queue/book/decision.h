@@ -49,7 +49,7 @@ enum class ScheduleReason {
   kRoomAgain,
   // kWait. These come last, so that older records keep their meaning.
   kConstraints,  // rules about other pods keep the gang out
-  kFitsNowhere,  // too large for the cluster even when empty; it holds up nobody
+  kFitsNowhere,  // too large for the cluster even when empty; it delays no other job
   // kGrow, kShrink: beyond the size that it asks for, and back
   kFreeCapacity,
   kYielded,
@@ -62,7 +62,8 @@ enum class ScheduleReason {
 inline constexpr ScheduleReason kLastScheduleReason = ScheduleReason::kBacklog;
 absl::string_view Name(ScheduleReason reason);
 
-// ReasonOf converts Place's reasons to these; PlaceReasonOf converts back, nothing for others.
+// ReasonOf converts Place's reasons to these. PlaceReasonOf converts back, and returns nullopt for
+// other reasons.
 ScheduleReason ReasonOf(UnplaceableReason reason);
 // Finds the reason by its name; kConstraints for a name that is not Place's.
 ScheduleReason ReasonOfName(absl::string_view place_reason);

@@ -47,7 +47,7 @@ enum class ReclaimFrom {
 };
 
 // A queue, or a cohort: a queue that others name as their parent. Jobs wait in queues without
-// children. A parent that nobody defines is a cohort without a quota of its own.
+// children. A parent without a QueueSpec is a cohort without a quota of its own.
 struct QueueSpec {
   std::string name;
   std::string parent;  // empty: none

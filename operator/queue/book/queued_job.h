@@ -20,7 +20,7 @@ struct QueuedJob {
   std::string name;
   std::string queue;
   int64_t priority = 0;  // of its PriorityClass
-  bool preempts = true;  // false: it stops nobody for its priority
+  bool preempts = true;  // false: its own queue's jobs make no room for it, except by extra workers
   absl::Time created = absl::UnixEpoch();
   // The time it had run before it came to wait, or before this start.
   absl::Duration ran;
@@ -40,10 +40,10 @@ struct QueuedJob {
   absl::Time started = absl::UnixEpoch();
   // The end by its ETA or deadline; absent: endless. See ExpectedEnd for one that is past.
   std::optional<absl::Time> ends;
-  // The last durable checkpoint; `started` when there is none.
+  // The time of the last durable checkpoint, or `started` if that is later.
   absl::Time checkpointed = absl::UnixEpoch();
-  // The number of workers, the last ones, that were told to go and still hold their nodes: all of
-  // them when the job is being stopped.
+  // The number of workers, counted from the last one, that were told to go and still hold their
+  // nodes; all of them if the job is being stopped.
   int leaving = 0;
   // UID of the job that they make room for; empty: none, or not known.
   std::string leaves_for;

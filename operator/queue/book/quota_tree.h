@@ -12,13 +12,13 @@
 
 namespace muster::control {
 
-// Amounts of a job or gang by the tree's resource indices; resources that nobody limits or counts
-// are left out.
+// Amounts of a job or gang by the tree's resource indices. Leaves out resources without an index:
+// no quota or namespace limit lists them, nor does `also_resources`.
 using QuotaNeed = std::vector<std::pair<int, int64_t>>;
 
-// The quotas of all queues and cohorts: who may use how much, given what all use. Immutable; what
-// is used is kept apart (QuotaUse), so that a decision can try things out on a copy. Resources and
-// queues are indices here. Thread-safe.
+// The quotas of all queues and cohorts: how much each may use, given the use of all. Immutable: the
+// use is kept apart (QuotaUse), so that a decision can try changes on a copy. Resources and queues
+// are indices here. Thread-safe.
 class QuotaTree {
  public:
   // `also_resources`: resources that get an index, for shares, though no quota may list them.
@@ -27,7 +27,7 @@ class QuotaTree {
 
   int queues() const { return static_cast<int>(nodes_.size()); }
   int resources() const { return static_cast<int>(resource_names_.size()); }
-  // Returns -1 if there is none.
+  // Returns -1 if no queue or cohort has the name.
   int FindQueue(absl::string_view name) const;
   const std::string& queue_name(int queue) const { return nodes_[queue].name; }
   const std::string& resource_name(int resource) const { return resource_names_[resource]; }
@@ -42,7 +42,7 @@ class QuotaTree {
   int64_t nominal(int queue, int resource) const { return At(queue, resource).nominal; }
   // Its own nominal quota plus what its children lend.
   int64_t subtree_quota(int queue, int resource) const { return At(queue, resource).subtree; }
-  // The most a queue could use if nobody else used anything.
+  // Returns the most that a queue could use if all other queues used nothing.
   int64_t Potential(int queue, int resource) const;
 
   QuotaNeed NeedOf(const Amounts& amounts, int64_t times) const;

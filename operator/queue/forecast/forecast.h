@@ -13,8 +13,8 @@
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/schedule_rollout.h"
 
-// Forecasts when a waiting job starts, if nobody submits anything and running jobs end when they
-// say: the answer of Schedule itself, asked again at every end until then. Pure and deterministic.
+// Forecasts when a waiting job starts if no job is submitted and running jobs end when they say:
+// asks Schedule itself again at every end until then. Pure and deterministic.
 namespace muster::control {
 
 enum class StartKind {

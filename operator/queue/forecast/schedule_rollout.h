@@ -18,9 +18,9 @@
 
 namespace muster::control {
 
-// Plays a decision's input on, cycle after cycle on a copy, while nobody submits anything and
-// running jobs end when they say. Jobs without an end never end; workers that were told to go have
-// gone after options.stop_grace. Pure; the input must outlive it.
+// Simulates cycle after cycle from a decision's input, on a copy, as if no job were submitted and
+// running jobs ended when they say. Jobs without an end never end; workers that were told to go
+// have gone after options.stop_grace. Pure; the input must outlive it.
 class ScheduleRollout {
  public:
   // The gate that finds places for gangs with inter-pod constraints; it knows the cluster as of the
@@ -47,7 +47,7 @@ class ScheduleRollout {
 
   // Workers [from, to) of a job that ran at the beginning, which have gone.
   struct Gone {
-    QueuedJob job;  // as it was just before
+    QueuedJob job;  // its state just before they went
     int from = 0;
     int to = 0;
     absl::Time at;
@@ -58,7 +58,7 @@ class ScheduleRollout {
   const TopologyTree& tree() const { return tree_; }
   QueueBook& book() { return book_; }
   GangGate& gate() { return *gate_; }
-  // There were more questions than allowed; the further ones got a no.
+  // True if more questions were asked than allowed; those beyond the limit were answered with no.
   bool exhausted() const { return questions_ > asked_.most; }
 
  private:

@@ -10,7 +10,7 @@
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/forecast.h"
 
-// Answers what Schedule would decide about a job that nobody has submitted. Pure.
+// Answers what Schedule would decide about a hypothetical job. Pure.
 namespace muster::control {
 
 // A running job that would make room for it.

@@ -26,7 +26,7 @@ std::string EncodeRecord(uint64_t id, const DecisionInput& input,
 // kDataLoss if the bytes are no record, kUnimplemented if the record is of another version.
 absl::StatusOr<DecisionRecord> DecodeRecord(std::string_view bytes);
 
-// Reads the id without inflating the rest. kDataLoss if there is none.
+// Reads the id without inflating the rest. Returns kDataLoss if the bytes have no id.
 absl::StatusOr<uint64_t> RecordId(std::string_view bytes);
 
 // Equal decisions give equal bytes, and unequal ones do not.

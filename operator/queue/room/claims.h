@@ -15,7 +15,7 @@
 
 namespace muster::control {
 
-// A waiting job, and the room that it gets when those that are on their way out have gone.
+// A waiting job, and the room that it gets once the leavers have gone.
 struct Claim {
   JobEntry* job = nullptr;
   int workers = 0;
@@ -23,8 +23,9 @@ struct Claim {
   std::vector<int> nodes;
 };
 
-// Allots to waiting jobs, for one cycle, the room that leaving jobs free and what is free besides.
-// No quota and no node is claimed twice. Tree and state must outlive it; the tree keeps its shape.
+// Allots room to waiting jobs for one cycle: the room that is free, and the room that leavers will
+// free. No quota and no room on a node is claimed twice. Tree and state must outlive it, and the
+// tree must keep its shape.
 class Claims {
  public:
   // Workers that were told to go, or that end by themselves, are gone after `grace`. `gate` is as
@@ -36,27 +37,28 @@ class Claims {
   // Returns true if some workers were told to go and have not gone yet.
   bool HasLeavers();
   const Claim* Find(const JobEntry& job) const;
-  // The time by which all have gone who make room for the job, or all leavers if nobody does.
+  // Returns the time by which all jobs that make room for this one have gone. Without any such job,
+  // the time by which all leavers have gone.
   absl::Time ReadyAt(const JobEntry& job) const;
   // The amounts that a queue's jobs claim, by resource index; empty: none.
   const std::vector<int64_t>& Of(int queue) const;
 
-  // Claims room for as many workers as there will be, up to `most`. Returns false and claims
-  // nothing if there will not be enough for the smallest size. Each job has at most one claim.
+  // Claims future room for up to `most` workers. Returns false, and claims nothing, if the smallest
+  // size will not fit. A job has at most one claim.
   bool Add(JobEntry& job, int most);
-  // The same for room that was found by more rules than Place has; if Place finds no nodes, only
-  // quota is claimed.
+  // Does the same for room that was found by rules that Place does not know. If Place finds no
+  // nodes, only quota is claimed.
   void AddByRules(JobEntry& job, int workers);
   void Withdraw(const JobEntry& job);
   // Withdraws and returns the claims of jobs of the same queue that come after this one.
   std::vector<Claim> WithdrawAfter(const JobEntry& job);
 
-  // Records that a running job was told to go down from `kept` to `keep` workers.
+  // Records that a running job was told to shrink from `kept` to `keep` workers.
   void Told(const JobEntry& job, int keep, int kept);
   // Records that a job got these nodes, in tree and book.
   void Started(const JobEntry& job, const std::vector<int>& nodes);
 
-  // Returns a claimant that loses its room if `job` gets more workers on these nodes; null: none.
+  // Returns a claimant that loses its room if `job` gets more workers on these nodes, or null.
   const JobEntry* WhoIsDelayed(const JobEntry& job, const std::vector<int>& nodes) const;
   // The most workers up to `most` that quota leaves the job beside all claims of others.
   int64_t RoomInQuota(const JobEntry& job, int64_t most) const;

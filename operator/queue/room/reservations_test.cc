@@ -1,4 +1,4 @@
-// Tests of what a head is promised, and of which jobs may pass it meanwhile.
+// Tests what is promised to a head, and which jobs may pass it meanwhile.
 #include "operator/queue/room/reservations.h"
 
 #include <gtest/gtest.h>

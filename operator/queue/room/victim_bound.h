@@ -14,10 +14,11 @@ struct DomainBound {
   double cost = 0;
 };
 
-// Returns, for each domain of the newcomer's level that could hold it if every candidate were
-// stopped, a cost below which no set of stopped candidates makes it fit there; cheapest first. Each
-// job's cost is spread over what it frees; the cheapest workers' worth on each node counts, node by
-// node, and what the quota lacks likewise. O(candidates' workers + nodes).
+// Returns the domains of the newcomer's level in which it could fit if every candidate were
+// stopped, each with a lower bound on the cost of stopping enough of them; cheapest first. The
+// bound spreads each job's cost evenly over what it frees in the domain, and adds up the cheapest
+// room for the missing workers, node by node. It is at least the cost of the missing quota, which
+// is bounded in the same way. O(candidates' workers + nodes).
 std::vector<DomainBound> BoundDomains(const TopologyTree& tree, VictimTrial& trial);
 
 }  // namespace muster::control

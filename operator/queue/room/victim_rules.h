@@ -13,9 +13,10 @@
 
 namespace muster::control {
 
-// Checks a trial by all rules of a gang with inter-pod constraints: room is not enough, because its
-// pods, or those of others, may be in each other's way. Asks the gate at most kMostQuestions times,
-// then every answer is no. Tree, state, newcomer and gate must outlive it.
+// Checks a trial by all rules of a gang with inter-pod constraints. Free room is not enough,
+// because pods of the gang, or other pods, may exclude each other. Asks the gate at most
+// kMostQuestions times; after that every trial fails. Tree, state, newcomer and gate must outlive
+// it.
 class VictimRules {
  public:
   static constexpr int kMostQuestions = 64;
@@ -25,7 +26,7 @@ class VictimRules {
 
   // True if the newcomer has inter-pod constraints. All trials of other newcomers pass.
   bool apply() const { return apply_; }
-  // Returns true if it has places by every rule as the trial stands; quota is not looked at.
+  // Returns true if the newcomer has places by every rule in the trial's state. Ignores quota.
   bool Pass(VictimTrial& trial);
   bool exhausted() const { return asked_ > kMostQuestions; }
   // The newcomer's nodes in the last trial that passed; empty: not known.
@@ -41,9 +42,10 @@ class VictimRules {
 };
 
 // Finds victims that let the newcomer in by every rule, for when victims by room are not enough.
-// Takes all that may be taken, and gives it back as far as the newcomer keeps its places, the
-// dearest first: so each that stays taken is needed, but another set may cost less. False: there is
-// none, or it was not found with so many questions; the trial must not be used after that.
+// Takes everything that may be taken, then gives it back, the most expensive first, as long as the
+// newcomer keeps its places. Every victim that is left is needed, but another set may cost less.
+// Returns false if no set suffices, or if none was found within kMostQuestions; the trial must not
+// be used after that.
 bool ChooseByRules(VictimTrial& trial, VictimRules& rules);
 
 }  // namespace muster::control

@@ -20,7 +20,7 @@ namespace muster::control {
 struct VictimCandidate {
   JobEntry* entry = nullptr;
   bool reclaim = false;
-  // Includes what the jobs lose that it stops in turn, once it waits again.
+  // Includes the losses of the jobs that it will stop in turn once it waits again.
   double stop_cost = 0;
   double shrink_cost = 0;
   int workers = 0;  // without those that were told to go
@@ -30,13 +30,13 @@ struct VictimCandidate {
   bool stoppable = true;  // false: it keeps `min`
   // Why it gives up workers below extras_from.
   ScheduleReason below = ScheduleReason::kPriority;
-  int unit = 1;            // it shrinks by multiples of so many workers
+  int unit = 1;            // it shrinks by multiples of this number of workers
   std::vector<int> nodes;  // by worker; -1: unknown
   int keep = 0;            // workers left in the trial
 
   ScheduleReason Reason() const;
-  // The order in which shrunk jobs get workers back that the newcomer does not need: first those
-  // that are not its victims by priority or quota, then the dearest.
+  // Orders the shrunk jobs that get back workers that the newcomer does not need: first the jobs
+  // that are not its victims by priority or quota, then the most expensive ones.
   bool IsGivenBackBefore(const VictimCandidate& other) const {
     const bool peer = below == ScheduleReason::kBacklog;
     const bool other_peer = other.below == ScheduleReason::kBacklog;
@@ -46,9 +46,9 @@ struct VictimCandidate {
   std::vector<int> LargerKeeps(int most) const;
 };
 
-// A trial in which some jobs are shrunk or stopped: changed and undone job by job. Starts from the
-// state in which workers that were told to go, or whose jobs end by themselves in that time, have
-// gone, and all claimants have come.
+// A trial that shrinks or stops some jobs, one by one, and can undo each change. It starts from the
+// state in which all claimants have come, and all workers have gone that were told to go or whose
+// jobs end by themselves within the grace period.
 class VictimTrial {
  public:
   VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
@@ -64,8 +64,7 @@ class VictimTrial {
   void SetKeep(VictimCandidate& candidate, int keep);
   // Has all jobs yield the workers beyond the size that they ask for.
   void YieldExtras();
-  // The same, and shrinks elastic jobs as far as they may be, those of the newcomer's own queue
-  // first.
+  // Does the same, and shrinks elastic jobs as far as allowed, the newcomer's own queue first.
   void ShrinkAll();
   // Returns true if workers may be taken from the job at all, as the trial stands.
   bool MayTake(const VictimCandidate& candidate) const;
@@ -117,8 +116,8 @@ std::optional<absl::Time> ShrinkForItAt(absl::Time now, const QueueBook::State& 
 std::optional<absl::Time> FirstUnprotected(absl::Time now, const QueueBook::State& state,
                                            const JobEntry& newcomer);
 
-// Returns true if the limit of the newcomer's namespace would let its smallest size in once the
-// jobs that it may take the place of there have gone. Looks at the queue's running jobs only.
+// Returns true if the limit of the newcomer's namespace would admit its smallest size after all
+// jobs there whose place it may take have gone. Looks at the queue's running jobs only.
 bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer);
 
 }  // namespace muster::control

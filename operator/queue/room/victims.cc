@@ -121,8 +121,8 @@ void VictimSearch::UnstopAll(std::vector<int>& stopped) {
   stopped.clear();
 }
 
-// Gives back what is not needed, the dearest first, and returns the rest. The trial is then as it
-// was before any stop.
+// Unstops the victims that are not needed, the most expensive first, and returns the others. Leaves
+// the trial in the state before any stop.
 StopSet VictimSearch::Prune(std::vector<int> stopped) {
   std::stable_sort(stopped.begin(), stopped.end(),
                    [this](int a, int b) { return At(a).stop_cost > At(b).stop_cost; });

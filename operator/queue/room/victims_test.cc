@@ -246,7 +246,7 @@ class ThinlySpread final : public GangGate {
       std::make_shared<GangNodes>(GangNodes{{}, {}, "", true});
 };
 
-// Victims by room would often not be enough: then the plan has others, or there is none.
+// Victims by room often do not suffice: the plan then has other victims, or no plan exists.
 TEST(Victims, SufficeByInterPodConstraintsAndEachIsNeeded) {
   int plans = 0;
   int unlike_room = 0;

@@ -7,10 +7,10 @@
 
 namespace muster::control {
 
-// A job as its cache has it. `behind` means that the caches lack something that was written for it.
+// A job as its cache has it. `behind`: the caches do not yet show all writes for the job.
 template <typename Object>
 struct FreshJob {
-  Object job;  // null: there is none
+  Object job;  // null: the cache has no such job
   bool behind = false;
 };
 
@@ -21,8 +21,8 @@ template <typename Jobs, typename Pods>
 auto ReadFresh(const Jobs& jobs, const Pods& pods, const kube::ObjectKey& key, uint64_t job_version,
                uint64_t pod_version) -> FreshJob<decltype(jobs.Get(key))> {
   const bool behind = jobs.LatestVersion() < job_version || pods.LatestVersion() < pod_version;
-  // The job is read after the versions. The other way round it may be older than what the cache has
-  // by then, and the last write would look lost.
+  // The job is read after the versions. In the other order it could be older than the version that
+  // the cache has by then, and the last write would look lost.
   return {jobs.Get(key), behind};
 }
 

@@ -51,11 +51,11 @@ struct Gang {
 
 // The cluster as the scheduling cycle sees it: a snapshot of all that decides where a pod may run,
 // one topology tree whose free amounts follow it, and the gangs of muster's jobs. A pod's change
-// costs O(pods of its node) in the snapshot and O(depth) in the tree. Every pod counts on its node,
-// whoever made it, until it has ended or is gone; a promised pod counts from the moment of the
-// promise. The tree is rebuilt only when nodes come, go, or change their labels or size.
-// Level-triggered: events may be merged. A copy is an independent model and takes tens of
-// milliseconds at 50,000 pods. Not thread-safe.
+// costs O(pods of its node) in the snapshot and O(depth) in the tree. A pod of any scheduler counts
+// on its node until it has ended or is gone; a promised pod counts from the moment of the promise.
+// The tree is rebuilt only when nodes come, go, or change their labels or size. Level-triggered:
+// events may be merged. A copy is an independent model and takes tens of milliseconds at 50,000
+// pods. Not thread-safe.
 class ClusterModel {
  public:
   // Sets the label keys of the levels, broad to narrow, as in a Kueue Topology. With an empty list

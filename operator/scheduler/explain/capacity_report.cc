@@ -37,7 +37,7 @@ CapacityReport ReportCapacity(ClusterModel& model) {
     const TopologyTree::Node& node = tree.node(static_cast<int>(i));
     const std::string state = StateOf(model.FindNode(hosts[i].name), node.schedulable);
     ++report.nodes[state];
-    // A faulty node claims GPUs that nobody should believe in.
+    // Skips the GPUs of a faulty node, because the number that it reports cannot be trusted.
     if (state == Name(FilterReason::kNodeFaulty)) continue;
     const int64_t all = std::max<int64_t>(node.allocatable.gpus, 0);
     const int64_t free = std::clamp<int64_t>(node.free.gpus, 0, all);

@@ -10,11 +10,12 @@
 
 namespace muster::control {
 
-// The states of nodes: "Usable", or the reason that keeps every worker off it. A closed list.
+// Returns the states of nodes: "Usable", or the reason that keeps every worker off a node. A closed
+// list.
 std::vector<std::string> NodeStates();
 
-// The number of nodes and GPUs of the cluster by state; each counts once. Slices and shares of GPUs
-// count as placement counts them.
+// The number of nodes and GPUs of the cluster by state; each counts once, except that the GPUs of
+// faulty nodes do not count. Slices and shares of GPUs count as placement counts them.
 struct CapacityReport {
   std::map<std::string, int64_t> nodes;  // every one of NodeStates()
   int64_t gpus_used = 0;                 // by pods of any scheduler
@@ -23,7 +24,7 @@ struct CapacityReport {
   int64_t gpus_closed = 0;               // free, on nodes that no worker may use
 };
 
-// O(nodes). Not thread-safe, like the model, which is left as it was.
+// Counts nodes and GPUs in O(nodes). Not thread-safe, like the model, which stays unchanged.
 CapacityReport ReportCapacity(ClusterModel& model);
 
 }  // namespace muster::control

@@ -28,7 +28,7 @@ struct PlacementForecast {
   WhatIfAnswer queue;
 };
 
-// The scheduling cycle's state that a question about queues reads and leaves as it was.
+// The scheduling cycle's state that a question about queues reads and leaves unchanged.
 struct QueueWorld {
   absl::Time now;  // the wall clock's
   ClusterModel& model;

@@ -16,8 +16,8 @@
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/cluster/node_health.h"
 
-// Reports for people about a gang and its cluster: the answers of the same code that decides, asked
-// once more. Not thread-safe, like the model, which is left as it was.
+// Reports for people about a gang and its cluster, from the same code that decides. Not
+// thread-safe, like the model, which a report leaves unchanged.
 namespace muster::control {
 
 struct WorkerPlace {

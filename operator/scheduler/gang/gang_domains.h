@@ -12,7 +12,8 @@
 
 namespace muster::control {
 
-// Nodes of which a gang may use any without breaking its rules about being together.
+// A set of nodes on which a gang can be placed in any way without breaking its rules about being
+// together.
 struct GangDomain {
   std::vector<int> nodes;  // indices of nodes with room, rising
   int64_t room = 0;        // upper bound on its workers that fit here
@@ -21,13 +22,13 @@ struct GangDomain {
 struct GangDomains {
   // Labels whose values all pods of the gang want to share; may be empty.
   std::vector<std::string> labels;
-  // Sorted by room for the gang's workers, the most first; among equal ones the tightest first.
+  // Sorted by room for the gang's workers, the most first, then the tightest first.
   std::vector<GangDomain> domains;
 };
 
 // Divides the cluster into parts, each within one domain of the required level (unless members that
 // have nodes have settled it) and one value of each label of the gang's own affinity. No valid
-// place lies across two of them. `filtered` is the world's NodesFor(pod).
+// placement spans two parts. `filtered` is the world's NodesFor(pod).
 GangDomains DomainsFor(const PlacementWorld& world, const PartialGang& gang,
                        const SchedulingPod& pod, const FilteredNodes& filtered);
 

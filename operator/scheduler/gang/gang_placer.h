@@ -20,7 +20,7 @@ inline constexpr char kConstraintsReason[] = "Constraints";
 struct PlacementRefusal {
   std::string reason;
   std::string sentence;
-  // True if any gang of this shape (ShapeOf) is refused alike while the cluster stays as it is.
+  // True if any gang of this shape (ShapeOf) is refused in the same way until the cluster changes.
   bool of_shape = false;
 };
 
@@ -31,11 +31,11 @@ std::map<int, PodCache::Object> NewestUnbound(const Gang& gang);
 // The same, as filters see them.
 std::map<int, PodPointer> MissingPods(const Gang& gang);
 
-// Finds places for the missing pods of a gang, each valid by every rule of kube-scheduler when they
-// are bound one after the other. Topology decides first; the rules between pods of the gang
-// (affinity, spread, volumes) are verified then. Where that fails, or a spread leaves room for
-// more, the best of the domains that the gang may use is taken: the most workers, then the
-// tightest. The world is left as it was.
+// Finds places for the missing pods of a gang. Each place passes every rule of kube-scheduler when
+// the pods are bound one after the other. Chooses by topology first, then verifies the rules
+// between pods of the gang (affinity, spread, volumes). If that fails, or a spread leaves room for
+// more, takes the best of the domains that the gang may use: the most workers, then the tightest.
+// Leaves the world unchanged.
 PlacementAnswer PlaceGang(const PlacementWorld& world, const PartialGang& gang,
                           const std::map<int, PodPointer>& pods);
 inline PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,

@@ -18,10 +18,10 @@ struct NoNextPlace {
   std::string sentence;
 };
 
-// Places worker by worker, each as near to the others as the rules allow beside those before it: as
-// many as possible, in whole slices, at least the gang's `min`. Nodes closed in `others` are not
-// used; `pods` are by worker. No choice is taken back, so where rules by several labels cross, it
-// may miss a place. The world is left as it was.
+// Places the workers one by one, each as near to the others as the rules allow beside the workers
+// before it: as many as possible, in whole slices, at least the gang's `min`. Does not use nodes
+// that are closed in `others`; `pods` are by worker. Takes no choice back, so it may miss a
+// placement where rules by several labels cross. Leaves the world unchanged.
 std::variant<Completion, NoNextPlace> PlaceOneByOne(const PlacementWorld& world,
                                                     const PartialGang& gang,
                                                     const std::map<int, PodPointer>& pods,

@@ -21,13 +21,13 @@
 
 namespace muster::control {
 
-// The nodes of now and of the last day, each as if nothing ran on it and nothing closed it for the
-// moment: a gang without a place on them fits nowhere, whichever jobs end. Answers are remembered
-// by shape; the cluster is rebuilt only when a new answer is needed. Not thread-safe.
+// The nodes of now and of the last day, each as if it were empty and open: without pods, cordons or
+// passing taints. A gang without a place on them fits nowhere, whichever jobs end. Answers are
+// remembered by shape; the cluster is rebuilt only when a new answer is needed. Not thread-safe.
 class WholeNodes {
  public:
-  // A node that is gone, or was larger, counts as it was for the duration `remembered`; of such
-  // nodes at most the newest `most_gone` count.
+  // For the duration `remembered`, a deleted node still counts, and a node that has become smaller
+  // counts with its former size. At most the newest `most_gone` such nodes count.
   explicit WholeNodes(absl::Duration remembered = absl::Hours(24), size_t most_gone = 10'000);
 
   // See ClusterModel::SetLevels.
@@ -35,7 +35,7 @@ class WholeNodes {
   // Takes a node as it is now; null means that it is gone. `now` is the wall clock's.
   void Put(absl::Time now, const std::string& name,
            const std::shared_ptr<const SchedulingNode>& node);
-  // Forgets what was last seen too long ago.
+  // Drops deleted nodes and former sizes whose time is over.
   void Forget(absl::Time now);
 
   // Grows when an answer may have changed.
@@ -43,8 +43,8 @@ class WholeNodes {
 
   // Returns the key by which answers about a gang of such pods are remembered.
   static std::string ShapeOf(const GangRequest& request, const SchedulingPod& pod);
-  // Returns true if even the smallest size of a gang of such pods has no place, judging by topology
-  // and the nodes themselves: other pods and volumes are ignored. `shape` is their ShapeOf.
+  // Returns true if even the smallest size of a gang of such pods has no place by topology and the
+  // nodes themselves; other pods and volumes are ignored. `shape` is their ShapeOf.
   bool FitsNowhere(const std::string& shape, const GangRequest& request, const SchedulingPod& pod);
 
  private:

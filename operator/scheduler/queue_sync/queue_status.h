@@ -12,12 +12,13 @@
 
 namespace muster::control {
 
-// Makes a queue's status. `queue` is as it was read; a condition that holds on keeps its time.
+// Returns the status to write for `queue`, which is as read from the API server. A condition whose
+// status is unchanged keeps its lastTransitionTime.
 v1alpha1::TrainingQueueStatus QueueStatusOf(absl::Time now, const TrainingQueue& queue,
                                             const QueueReport& report);
 
-// Writes the status of each TrainingQueue that has changed by more than its share's noise. Call it
-// now and then from one thread; each call writes a queue at most once.
+// Writes the status of each TrainingQueue that has changed; a small change of the share alone is
+// not written. Call it periodically from one thread; each call writes a queue at most once.
 class QueueStatusWriter {
  public:
   QueueStatusWriter(kube::Api& api, const QueueCache& queues) : api_(api), queues_(queues) {}

@@ -35,8 +35,8 @@ struct HttpServerOptions {
 // Must be thread-safe. May block if there are workers.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
-// An HTTP/1.1 server. One thread reads and writes all connections and blocks on none, so that slow
-// clients delay nobody and hold bounded memory: the limits of one request each. A handler sees
+// An HTTP/1.1 server. One thread does all socket I/O without blocking, so that a slow client does
+// not delay others and holds bounded memory: at most the limits of one request. A handler sees
 // complete requests only. Ranges, encodings and uploads are not supported.
 class HttpServer {
  public:

@@ -17,13 +17,13 @@ namespace muster::trainer {
 // Compares runs on several ranks with the same run on one rank, number by number.
 class Comparison {
  public:
-  // Trains on one rank, with `micro_batches` in each step. Numbers of other layouts may differ from
-  // its own by 1e-10 in FP64 and by 1e-5 in BF16.
+  // Trains on one rank, with `micro_batches` in each step. The numbers of other layouts may differ
+  // from these by 1e-10 in FP64 and by 1e-5 in BF16.
   static absl::StatusOr<Comparison> Make(const ToyRun& run, int64_t micro_batches);
 
   // Compares the first steps of a run.
   std::vector<Figure> OfCurve(const Curve& curve, int64_t steps) const;
-  // Compares every step that was seen, of which none may be missing, and the last weights.
+  // Compares every step of the run, which must all have been seen, and the last weights.
   std::vector<Figure> OfDisturbed(const DisturbedRun& run) const;
 
  private:

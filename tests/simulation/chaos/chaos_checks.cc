@@ -31,7 +31,7 @@ constexpr double kLedgerError = 0.001;
 // The seconds by which a status may show a change of the workers after it was decided.
 constexpr double kChangeIsSeenLate = 2;
 
-// A job of which some workers are bound says so by its condition alone.
+// If some of a job's workers are bound, only its condition shows that others are queued.
 bool IsQueued(const v1alpha1::TrainingJobStatus& status) {
   const v1alpha1::Condition* scheduled = FindCondition(status, ConditionType::kScheduled);
   return status.state() == Name(JobState::kQueued) ||

@@ -15,15 +15,15 @@
 
 namespace muster::control {
 
-// A random cluster with random jobs, all drawn from one seed, that faults strike. Time goes on in
-// Run(); what is to happen later is put off with Later(). Equal seeds give equal histories.
+// A random cluster with random jobs, drawn from one seed, that faults strike. Time passes in Run();
+// Later() schedules what happens in it. Equal seeds give equal histories.
 class ChaosWorld {
  public:
   struct Node {
     std::string name;
     int cpus = 1;
     bool spot = false;
-    bool there = true;  // no fault has it at present
+    bool there = true;  // no fault has taken it away
   };
   // A job as the users of the cluster want it.
   struct Job {
@@ -35,9 +35,9 @@ class ChaosWorld {
     bool spot_bounds = false;
     bool suspended = false;
     bool resized = false;  // workers.count was edited
-    int number = 0;        // of all jobs that were made, which makes up its spec
-    // The workers that it wanted when it was last looked at, their sum over the wall time until
-    // then, and how wrong that may be because nobody looked at the moment of a change.
+    int number = 0;        // its place among all jobs made, as in its name
+    // The number of workers wanted at the last check, the worker-seconds wanted until then in wall
+    // time, and a bound of their error: a change is noticed only at the next check.
     int wanted = 0;
     absl::Time looked_at = absl::InfinitePast();
     double worker_seconds = 0;
@@ -47,7 +47,7 @@ class ChaosWorld {
   explicit ChaosWorld(uint64_t seed);
 
   void Run(absl::Duration length);
-  // Ends all faults: machines come back, notices are taken back, everybody answers.
+  // Ends all faults: machines return, notices are withdrawn, and all processes answer.
   void Calm();
 
   void Later(absl::Duration wait, std::function<void()> what);
@@ -57,7 +57,7 @@ class ChaosWorld {
   void Note(absl::string_view what);
   std::string Log() const;
 
-  // Random ones; null if there is none.
+  // Return a random one, or null if there is no such one. AnyWorker returns an index.
   Node* AnyNode(bool spot_only = false);
   Job* AnyJob();
   Job* AnyTrainingJob();
@@ -66,15 +66,15 @@ class ChaosWorld {
 
   void AddNode(bool spot, int cpus);
   void AddJob();
-  // Changes an object of the API server as a user or a controller would.
+  // Changes an object of the API server, as a user or a controller would.
   void EditNode(const std::string& name, const std::function<void(Json&)>& edit);
   void EditNodeStatus(const std::string& name, const std::function<void(Json&)>& edit);
   void EditJob(const std::string& name, const std::function<void(Json&)>& edit);
-  // Removes the node's pods as the node controllers do: `force` if its kubelet does not answer.
+  // Removes the node's pods as the node controllers do; `force` stands for a kubelet out of reach.
   void EvictPods(const std::string& node, bool force);
   void SetReady(const std::string& node, const std::string& status);
 
-  // Fails an API call, or kills its process at it, once.
+  // Calls `what` once with the process of the `nth` write from now on, before or after that write.
   void StrikeNextWrite(int nth, bool before, std::function<void(ReplicaWorld::Host&)> what);
 
   const uint64_t seed;
@@ -82,7 +82,7 @@ class ChaosWorld {
   std::vector<Node> nodes;
   std::vector<Job> jobs;
   bool clocks_differ = false;  // a clock stepped, or ran too slow
-  // The lease cannot be read or written by this host before that time.
+  // This host can neither read nor write the lease before `lease_cut_until`.
   int lease_cut_host = -1;
   absl::Time lease_cut_until = absl::InfinitePast();
 

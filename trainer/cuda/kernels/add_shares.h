@@ -1,7 +1,8 @@
 #ifndef MUSTER_TRAINER_CUDA_KERNELS_ADD_SHARES_H_
 #define MUSTER_TRAINER_CUDA_KERNELS_ADD_SHARES_H_
 
-// The second pass of sums over the rows of a matrix, of which each block had a share.
+// The second pass of a sum over the rows of a matrix: adds up the partial sums (shares) that the
+// blocks of the first pass wrote.
 
 #include <cstdint>
 
@@ -9,7 +10,7 @@
 
 namespace muster::trainer::cuda {
 
-// A block adds 32 columns: each of its warps every 32nd share of them.
+// Each block adds up 32 columns; each of its warps takes every 32nd share.
 struct AddShares {
   static constexpr int kThreads = 1024;
   static constexpr int kWarps = kThreads / kWarp;

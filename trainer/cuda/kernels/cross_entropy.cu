@@ -27,8 +27,9 @@ MUSTER_DEVICE float Exp<__nv_bfloat16>(float x) {
 #endif
 }
 
-// The sum of exp(x) over some values is sum * exp(most): it overflows for none (Milakov and
-// Gimelshein, 2018). `most` begins at a number, because infinity minus infinity is none.
+// A running sum of exp(x), stored as sum * exp(most), where `most` is the largest x: this cannot
+// overflow (online softmax; Milakov and Gimelshein, 2018). `most` begins at -FLT_MAX, because
+// infinity minus infinity is NaN.
 struct ExpSum {
   float most;
   float sum;

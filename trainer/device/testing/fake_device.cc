@@ -32,7 +32,8 @@ namespace {
 constexpr auto kType = c10::DeviceType::PrivateUse1;
 constexpr auto kKey = c10::DispatchKey::PrivateUse1;
 
-// An address with this bit is nobody's on x86-64: the use of one ends the process.
+// An address with this bit is not canonical on x86-64, so that its use by the host ends the
+// process.
 constexpr uintptr_t kMark = uintptr_t{1} << 62;
 
 void* Marked(void* memory) {

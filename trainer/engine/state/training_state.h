@@ -44,10 +44,11 @@ struct TrainingOptions {
   double clip_norm = 1.0;     // 0: never
   int64_t max_skipped_in_row = INT64_MAX;
   int64_t max_skipped_total = INT64_MAX;
-  // Ranks that divide the state divide this besides the optimizer's. In deterministic mode they
-  // keep whole gradients all the same.
+  // The parts of the state that are divided besides the optimizer's. Gradients stay whole in
+  // deterministic mode all the same.
   Division divided;
-  // Where the held state rests. Weights can rest elsewhere only if they are divided, even by one.
+  // The held state that is offloaded between uses. Weights can be offloaded only with
+  // divided.values, which then counts for a single shard, too.
   OffloadOptions offload;
   OptimizerOptions optimizer;
   Schedule schedule;
@@ -97,14 +98,13 @@ struct TensorPart {
 // they hold: the part of a trainer that outlives rounds.
 //
 // A rank holds a shard of the state: of every unit, the values and optimizer state of one slice.
-// Where the options do not divide them, values and gradients have memory for the whole unit:
-// outside the slice the values are what the ranks gathered last, and the reduced gradients mean
-// nothing. State that rests elsewhere (trainer/offload) has memory only while it is in use. Not
-// thread-safe.
+// Values and gradients that are not divided have memory for the whole unit: outside of the slice,
+// the values are those that the ranks gathered last, and the reduced gradients are undefined.
+// Offloaded state (trainer/offload) has memory only while it is in use. Not thread-safe.
 class TrainingState {
  public:
-  // Makes a state that holds no version yet, with memory for `shard`, and room in `files`, which
-  // must outlive this, for what rests there. If that is null, nothing can rest there.
+  // Makes a state that holds no version yet, with memory for `shard`, and room in `files` for
+  // offloaded state. `files` must outlive this; if it is null, nothing can be offloaded to files.
   // ResourceExhausted if there is not enough memory or room.
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
                                                                const TrainingOptions& options,
@@ -120,7 +120,7 @@ class TrainingState {
   std::vector<Unit>& units() { return units_; }
   const std::vector<Unit>& units() const { return units_; }
   const Optimizer& optimizer() const { return *optimizer_; }
-  // Where this rank's slices, and the optimizer's state of them, rest while nobody uses them.
+  // Returns the storage of this rank's slices, and of their optimizer state, between uses.
   const StateRests& rests() const { return rests_; }
 
   const Shard& shard() const { return shard_; }
@@ -130,23 +130,24 @@ class TrainingState {
   bool divides_values() const;
   // Returns true if this rank holds `shard`, divided as the options say.
   bool Holds(const Shard& shard) const;
-  // Makes this rank hold `shard`, with zero optimizer state: what it held is lost. Without room for
-  // state that rests elsewhere it holds nothing.
+  // Makes this rank hold `shard`, divided as the options say. Does nothing if it Holds() that
+  // already; else its optimizer state is zero, and what it held before is lost. After an error,
+  // such as no room for offloaded state, it holds nothing.
   absl::Status Divide(const Shard& shard);
-  // Makes memory, and room where it rests, for `shard`, divided as the options say, beside what
-  // this rank holds: with zero optimizer state, and undefined values.
+  // Allocates memory for `shard`, divided as the options say, and room for what is offloaded of it,
+  // beside what this rank holds. Its optimizer state is zero, its values are undefined.
   absl::StatusOr<Holding> MakeHolding(const Shard& shard) const;
-  // Makes this rank hold `holding`, which is complete. Sealed gradients are dropped: they were of
-  // the other slices.
+  // Makes this rank hold `holding`, which must be complete. Drops sealed gradients, because they
+  // belong to the old slices.
   void Adopt(Holding holding);
 
-  // `before` is called in this state's thread before its memory is overwritten or freed, by this
-  // class, so that others may read it in the background until then: a save copies it so. Null: no
-  // one does. Who writes to the memory from outside is not seen.
+  // Sets a callback that runs in this state's thread before this class overwrites or frees the
+  // state's memory, so that a save can copy that memory in the background until then; null: no
+  // callback. Writes from outside of this class are not announced.
   void OnChange(std::function<void()> before) { before_change_ = std::move(before); }
   bool announces_changes() const { return before_change_ != nullptr; }
 
-  // Every write to the memory below is announced here first.
+  // The commit protocol's record. Every write to the state's memory is announced to it first.
   CommitMachine& commit() { return commit_; }
   const CommitMachine& commit() const { return commit_; }
   const std::optional<v1alpha1::Version>& applied() const { return commit_.applied(); }
@@ -154,17 +155,17 @@ class TrainingState {
   const RunCounts& counts() const { return counts_; }
   void set_counts(const RunCounts& counts) { counts_ = counts; }
 
-  // Sets initial weights from the seed, and zero optimizer state. This and the calls below that
-  // return an error fail as the disk does where state rests in files.
+  // Sets initial weights from the seed, and zero optimizer state. If state is offloaded to files,
+  // this and the calls below also return the disk's errors.
   absl::Status InitializeFresh();
   // Call when the gradients in the units are complete and reduced.
   absl::Status Seal();
-  // Prepares the update that commit() says was voted, if the optimizer does that. Called by all
-  // ranks; returns false if this rank's part of it is not finite.
+  // Prepares the update that was voted, commit().voted(), if the optimizer has such a phase. Called
+  // by all ranks. Returns false if this rank's part of the update is not finite.
   absl::StatusOr<bool> PrepareUpdate(Communicator& world);
   // Carries out the decision that commit() holds, from the gradients in the units, without
-  // communication. If LibTorch or a disk fails in between, the version of before stays, without
-  // sealed gradients, unless some of it was overwritten in place already: then the weights are
+  // communication. If LibTorch or a disk fails, the previous version stays, without sealed
+  // gradients, unless some of the state was already overwritten in place: then the weights are
   // lost, and the error is never Unavailable.
   absl::Status Apply();
 
@@ -172,22 +173,22 @@ class TrainingState {
   v1alpha1::RankPosition Position() const;
 
   // Returns the flat tensors that make up this shard's version: values and optimizer state of every
-  // unit's slice. What rests elsewhere has no memory.
+  // unit's slice. Offloaded tensors have no memory.
   std::vector<NamedTensor> FlatTensors() const;
-  // Named as in Hugging Face. Their memory is the units', as a whole.
+  // Return the tensors named as in Hugging Face, as views of the units' whole memory.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Gradients() const;
-  // Returns what this rank holds of the parameters: its slices of values that are divided, and all
-  // of the others; or its slices only, which alone are sure to be of the applied version where
-  // ranks have not gathered it.
+  // Returns the parts of the parameters that this rank holds: its slices of divided values, and the
+  // whole of others. With `slices_only`, returns its slices alone, because only they are sure to be
+  // of the applied version if the ranks have not gathered it.
   std::vector<TensorPart> ValueParts(bool slices_only = false) const;
-  // Returns what this shard holds of the tensors of optimizer state, which are named
+  // Returns the parts of the optimizer state that this shard holds. Its tensors are named
   // <parameter>.<state> and have the parameter's shape.
   std::vector<TensorPart> OptimizerParts() const;
-  // Copies the elements of a part, as many bytes as it has.
+  // Copies the elements of a part into `into`, which has as many bytes.
   absl::Status ReadPart(const TensorPart& part, std::span<std::byte> into) const;
-  // Replaces the elements of a part by what `fill` writes into a tensor of them on the host. Parts
-  // that rest elsewhere are replaced, all those of a unit together, when EndFill() is called.
+  // Replaces the elements of a part by what `fill` writes into a tensor on the host. Offloaded
+  // parts of a unit must all be filled; EndFill() puts them into effect together.
   absl::Status FillPart(const TensorPart& part,
                         absl::FunctionRef<absl::Status(at::Tensor elements)> fill);
   void EndFill() { rests_.Swap(); }

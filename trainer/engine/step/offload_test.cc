@@ -144,7 +144,7 @@ Sizes SizesOf(const OffloadOptions& offload) {
 
 TEST(OffloadTest, StateInFilesIsInMemoryForFewUnitsAtATime) {
   const Sizes all = SizesOf({}), weights = SizesOf(kBoth), optimizer = SizesOf(kOptimizer);
-  // There are twelve equal blocks, of which one or two are in use.
+  // One or two of the twelve equal blocks are in use at a time.
   EXPECT_GT(all.peak - optimizer.peak, 2 * all.values * 3 / 4);
   EXPECT_GT(optimizer.peak - weights.peak, all.values / 2);
 }

@@ -11,19 +11,21 @@
 
 namespace muster::trainer {
 
-// Makes flat tensors whole of which each rank of a group has its slice (trainer/parallel/slices.h).
-// At most two are under way, so that their buffers stay small. Not thread-safe.
+// All-gathers flat tensors from the slices that the ranks of a group hold
+// (trainer/parallel/slices.h). At most two gathers are in progress, so that their buffers stay
+// small. Not thread-safe.
 class SliceGather {
  public:
   explicit SliceGather(Communicator& group) : group_(group) {}
 
-  // Starts to fill `flat`, of whole chunks, from this rank's slice, which may be a view of it;
-  // waits for an earlier one if two are under way. `flat` is undefined until it is finished.
+  // Starts to fill `flat`, which consists of whole chunks, from the ranks' slices. `slice`, this
+  // rank's, may be a view of `flat`. If two gathers are in progress, waits for the older one first.
+  // `flat` is undefined until its gather has finished.
   absl::Status Start(const at::Tensor& flat, const at::Tensor& slice, const std::string& label);
-  // Does the same from the slice within `flat`.
+  // Does the same with the slice that lies in `flat`.
   absl::Status Start(const at::Tensor& flat, const std::string& label);
   absl::Status Finish();
-  // Finishes as many as it takes to finish that of `flat`, if it is under way.
+  // Finishes the gather of `flat`, if it is in progress, and those that began before it.
   absl::Status FinishOf(const at::Tensor& flat);
 
  private:

@@ -12,8 +12,8 @@
 
 namespace muster::trainer {
 
-// Makes the values of units whole on the ranks of a group, each of which holds a slice of them,
-// which may rest elsewhere. One instance serves one round. Not thread-safe.
+// All-gathers the values of units among the ranks of a group, each holding one slice, perhaps
+// offloaded. One instance serves one round. Not thread-safe.
 class UnitValues {
  public:
   // All must outlive this. If `group` is null, this rank holds all slices.
@@ -22,13 +22,13 @@ class UnitValues {
     if (group != nullptr) gather_.emplace(*group);
   }
 
-  // Starts the gathering of a unit's values; waits for an earlier one if two are under way. Fails
-  // if the held values cannot be brought from where they rest.
+  // Starts to gather a unit's values; if two gathers are in progress, waits for the older one
+  // first. Fails if offloaded values cannot be read.
   absl::Status Gather(int unit);
-  // Returns when the gatherings of all units that a block uses are done.
+  // Waits until all units that a block uses are gathered.
   absl::Status AwaitBlock(int block);
   absl::Status AwaitAll();
-  // Frees a unit's values as a whole, if they are divided, once their gathering is done.
+  // Frees a unit's gathered values, if values are divided, once its gather has finished.
   absl::Status Release(int unit);
 
  private:

@@ -32,10 +32,10 @@ struct RunIdentity {
   int64_t vocabulary = 0;
 };
 
-// Stores checkpoints in a directory that all ranks see. Each rank saves its share of the tensors. A
-// tensor of the model is never divided; one of the optimizer's state is, where ranks divide that.
-// Rank 0's writer reports to the agent. A writer runs on core `cpu` only,
-// if one is given. A directory belongs to one job: see trainer/checkpoint/claim.h.
+// Stores checkpoints in a directory that all ranks see. Each rank saves its share of the tensors: a
+// tensor is divided among writers only if the ranks divide it. Rank 0's writer reports to the
+// agent. If `cpu` is given, the writer's thread runs on that core only. A directory belongs to one
+// job: see trainer/checkpoint/claim.h.
 class CheckpointStore final : public Checkpoints {
  public:
   CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep, RunIdentity identity,

@@ -24,12 +24,12 @@ struct CheckpointWriterId {
   bool after_round = false;
 };
 
-// A checkpoint of which this rank still writes its share, or as the first rank waits for the
-// others'.
+// A checkpoint that this rank is still writing, or for which the first rank still waits for the
+// other ranks' shares.
 struct SaveUnderway {
   int64_t step = 0;
   absl::Duration lasts;                                  // since it began
-  std::optional<StorageTrouble> trouble = std::nullopt;  // as far as the storage tells
+  std::optional<StorageTrouble> trouble = std::nullopt;  // if the storage reports any
 };
 
 // The seam between the trainer and its checkpoint directory. Called from the engine's thread; long
@@ -37,14 +37,15 @@ struct SaveUnderway {
 class Checkpoints {
  public:
   virtual ~Checkpoints() = default;
-  // Claims the directory for this job. AlreadyExists: another job owns it. FailedPrecondition or
-  // PermissionDenied: nobody can save there. After any other error the next save tries again.
+  // Claims the directory for this job. AlreadyExists if another job owns it; FailedPrecondition or
+  // PermissionDenied if no rank can save there. After any other error the next save tries again.
   virtual absl::Status Claim() = 0;
   // Returns OK if the directory can be written now, FailedPrecondition or PermissionDenied if it
   // cannot, and another error if that is not known.
   virtual absl::Status CheckWritable() = 0;
-  // Marks the directory for this round, and looks for that mark: NotFound, perhaps only for a
-  // while, if the rank that wrote it has another directory of the same path.
+  // WriteMark() marks the directory for this round, and FindMark() looks for that mark: NotFound,
+  // perhaps only for a while, if this rank's directory has the same path as the writer's but is
+  // another one.
   virtual absl::Status WriteMark(const v1alpha1::RoundId& round) = 0;
   virtual absl::Status FindMark(const v1alpha1::RoundId& round) = 0;
   // Sets how many complete checkpoints are kept from the next save on.
@@ -56,37 +57,41 @@ class Checkpoints {
     std::string error;  // why some could not be read; empty if all were
   };
   virtual Listing List(const TrainingState& state) = 0;
-  // The run goes on from `state` in `round`: moves checkpoints of other histories, and those of
-  // this history beyond `state`, out of the way. Called by the first rank, before its first step.
+  // Moves checkpoints of other histories, and those of this history beyond `state`, out of the way
+  // of a run that goes on from `state` in `round`. Called by the first rank, before its first step.
   virtual absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) = 0;
-  // Returns the newest version that is surely durable: this process saved it as the first rank, or
-  // loaded it.
+  // Returns the newest version that is surely durable: this process saved it as the first rank,
+  // loaded it, or found it complete (IsComplete).
   virtual std::optional<v1alpha1::Version> Durable() = 0;
-  // Announces saves of such a share: memory for the copy is made ready in the background.
+  // Announces saves of this writer's share, so that memory for the copy is prepared in the
+  // background.
   virtual void Expect(const TrainingState& state, const CheckpointWriterId& writer) = 0;
-  // Copies this writer's share of the state and writes it in the background. Unavailable while an
-  // earlier share is still being written; never waits for that. If the state announces its changes
-  // (OnChange), the copy, too, is taken in the background until FinishCopy() has returned; else
-  // Save returns after it.
+  // Copies this writer's share of the state and writes it in the background. Returns Unavailable,
+  // without waiting, while an earlier share is still being written. If the state announces its
+  // changes (OnChange) and lies in the host's memory, the copy is taken in the background, too,
+  // until FinishCopy() returns; else Save() returns after the copy.
   virtual absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) = 0;
-  // Call before the state changes: it may be copied until this returns.
+  // Call before the state changes. Returns when the copy is complete.
   virtual void FinishCopy() = 0;
-  // Returns the checkpoint that is being written; nullopt if there is none.
+  // Returns the checkpoint that is being written; nullopt without one.
   virtual std::optional<SaveUnderway> Underway() = 0;
-  // Returns true if nothing is being written, now or within `timeout`.
+  // Waits for at most `timeout` until nothing is being written; returns false if something still
+  // is.
   virtual bool WaitIdle(absl::Duration timeout) = 0;
-  // Gives up the checkpoint being written: its round is over and not all shares will come.
+  // Gives up the checkpoint being written, because its round is over and missing shares will not
+  // arrive.
   virtual void Abandon() = 0;
-  // Returns whether the state, whose version is that of the checkpoint, holds exactly what the
-  // checkpoint has of it; an error if that cannot be known, as of a damaged one.
+  // Returns true if the state equals the checkpoint, which is of the same version, in every byte
+  // that this rank holds; an error if that cannot be known, as with a damaged checkpoint.
   virtual absl::StatusOr<bool> Holds(const v1alpha1::CheckpointRef& checkpoint,
                                      const TrainingState& state) = 0;
-  // Call when `round`, in which the applied version was made, is over and no other will come: the
-  // ranks that are left save that version without a communicator, one of them each shard of it.
-  // Returns true for the rank that is to Save() the shard that this one holds.
+  // Call when `round`, which made the applied version, is over and no other round will come. The
+  // remaining ranks then save that version without a communicator, each shard by one of the ranks
+  // that hold it. Returns true if this rank is the one that must Save() its shard.
   virtual absl::StatusOr<bool> TakeShard(const TrainingState& state,
                                          const v1alpha1::RoundId& round) = 0;
-  // Returns true if the applied version is complete on disk, whoever of the round has written it.
+  // Returns true if the applied version is complete on disk, saved by `round` or by the ranks that
+  // remained after it.
   virtual bool IsComplete(const TrainingState& state, const v1alpha1::RoundId& round) = 0;
   // Fills the state's memory and returns the version that it then holds. DataLoss if the checkpoint
   // is damaged for good, FailedPrecondition if it is whole but of another model; after any other

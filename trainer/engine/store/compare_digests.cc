@@ -169,7 +169,8 @@ absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape
     MUSTER_ASSIGN_OR_RETURN(const std::vector<Proof> proofs, GatherProofs(world, prove()));
     found = FindDifferences(digests, proofs);
   }
-  // Whoever leaves first must not keep the others from their answer.
+  // A rank that leaves the round aborts its communicators, so each waits until all have their
+  // answer.
   world.Barrier()->Wait().IgnoreError();
   return Conclude(found, world.rank(), resume.version(), state);
 }

@@ -62,8 +62,8 @@ TEST(CopyChoiceTest, AReplicaIsAwaitedUntilTheNewestCopyIsWholeAtAPeerThatTakesC
   EXPECT_FALSE(IsReplicaAwaited(both, V(5))) << "the round went back to it";
 }
 
-// Trains with steps of one unit of time, of which a copy is complete after `made`, and whole at
-// another worker after another `sent`. Returns the most steps that the loss of a worker at any
+// Simulates training with steps of one unit of time. A copy is complete `made` after its step, and
+// whole at another worker `sent` later. Returns the most steps that the loss of a worker at any
 // moment would take back, once the first copy is whole.
 int64_t MostStepsRedone(int64_t every, double made, double sent, int64_t steps) {
   std::optional<Version> newest;  // complete, and its times

@@ -9,12 +9,11 @@
 namespace muster::trainer {
 
 // Policy: how many steps one rank wants between two copies of its state in memory, so that copies
-// delay training by at most a hundredth. The delay of a copy is measured: the time for which
-// training waited for it, and how much longer the steps took that were computed while it was made,
-// against the steps around them. The interval follows the mean delay of the last copies, and has no
-// upper bound: where copies are dear, few are made. Where copies are sent to another worker as
-// well, it leaves the network free for three quarters of the time. Ranks copy the same step once
-// all of them want to. Pure; not thread-safe.
+// slow training by at most 1%. The cost of a copy is measured: the time for which it blocks
+// training, plus the slowdown of the steps beside it against the steps around them. The interval
+// follows the mean cost of the last copies and has no upper bound. Where copies are streamed to
+// another worker, too, it leaves the network free for three quarters of the time. A step is copied
+// once all ranks want a copy. Pure; not thread-safe.
 class CopyPace {
  public:
   // The part of the time that copies may take.
@@ -24,17 +23,17 @@ class CopyPace {
   // Steps at the beginning of a round are measured before the first copy is wanted.
   static constexpr int kMeasuredFirst = 8;
 
-  // Call when a round begins. What copies cost is kept.
+  // Call when a round begins. The measured costs of copies are kept.
   void BeginRound();
-  // Says what was being done beside a step when it began: kCopy while a copy is made, and while it
-  // is sent to another worker. A save of a checkpoint hides what a copy costs.
+  // The background work when a step began. kCopy: a copy is being made, or sent to another worker.
+  // kSave: a checkpoint is being written, which hides the cost of a copy.
   enum class Beside { kNothing, kCopy, kSave };
   // Call after each step.
   void StepDone(absl::Duration length, Beside beside);
-  // Call when a copy has begun; `blocked` is the time that this took.
+  // Call when a copy has begun; `blocked` is the time for which that blocked training.
   void CopyBegun(absl::Duration blocked);
-  // Says for how long the network sends the replicas of this rank's worker's copies; zero: there
-  // are none.
+  // Sets how long it takes the network to send one copy of each of this worker's ranks; zero
+  // without replicas.
   void SetSending(absl::Duration sending) { sending_ = sending; }
   // Returns true if this rank wants a copy after the step that comes next.
   bool IsDue() const;

@@ -16,10 +16,11 @@
 
 namespace muster::trainer {
 
-// The replicas of another rank's copies that this rank's agent keeps in memory. When that rank is
-// lost with its worker, this one reads its slice here and sends it to the ranks of the next round.
-// The folders are the agent's: nothing is written there. It reads this rank's own copies, too,
-// where they are of a slice that the state had before a round broke. Not thread-safe.
+// The replicas of another rank's copies that this rank's agent keeps in memory. If that rank is
+// lost with its worker, this rank reads the lost slice from a replica and sends it to the ranks of
+// the next round. It also reads this rank's own copies where they are of a slice from before a
+// round broke. Nothing is written to the agent's folders; an own copy that proves damaged is
+// removed. Not thread-safe.
 class KeptReplicas {
  public:
   // `files` must outlive it. `own_folder` has this rank's own copies.
@@ -30,9 +31,10 @@ class KeptReplicas {
   void SetFolders(std::vector<std::string> folders);
   // Adds the complete replicas to this rank's position.
   void AddTo(v1alpha1::RankPosition& position) const;
-  // Returns the replica, or the own copy, of that slice, which must not outlive this. NotFound if
-  // there is none. One whose bytes are not those that were copied, or that is of another model, is
-  // not offered again; one that cannot be read now is, a few times.
+  // Returns the replica of that slice, or this rank's own copy of it; the result must not outlive
+  // this. NotFound if neither is kept. A copy that proves damaged or of another model when it is
+  // read is not offered again; one that cannot be read for another reason is, until it has failed
+  // three times.
   absl::StatusOr<std::unique_ptr<StoredSlice>> Open(const v1alpha1::Version& version,
                                                     const Shard& shard);
   // Returns the bytes that were read since the last SetFolders().

@@ -23,16 +23,16 @@ constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 // The pause between the saves of a stop that waits for room.
 constexpr absl::Duration kTryAgain = absl::Seconds(2);
 
-// Nobody can write there until somebody changes the directory.
+// Returns true if no write can succeed until someone changes the directory or its permissions.
 bool IsForbidden(const absl::Status& written) {
   return absl::IsFailedPrecondition(written) || absl::IsPermissionDenied(written);
 }
 
-// A save that takes so long is reported even if the storage tells of no trouble, as a file system
-// whose server is gone.
+// A save that takes this long is reported even if the storage reports no trouble, as with a network
+// file system whose server is gone.
 constexpr absl::Duration kLongSave = absl::Minutes(5);
 
-// Storage that answers again within this time is no news for the job's owner.
+// Storage that recovers within this time is not reported to the job's owner.
 constexpr absl::Duration kShortTrouble = absl::Seconds(10);
 
 bool IsInTrouble(const SaveUnderway& save) {
@@ -43,8 +43,8 @@ std::string SecondsText(absl::Duration time) {
   return absl::FormatDuration(absl::Trunc(time, absl::Seconds(1)));
 }
 
-// Explains why a save does not begin while that of step `earlier` is being written, here if
-// `underway` says so.
+// Explains why a save does not begin: the checkpoint of step `earlier` is still being written, by
+// this rank if `underway` is set.
 std::string WhyHeldBack(int64_t earlier, const std::optional<SaveUnderway>& underway) {
   const std::string which = earlier < 0 ? "a checkpoint of an earlier round"
                                         : absl::StrCat("the checkpoint of step ", earlier);
@@ -342,8 +342,9 @@ std::optional<v1alpha1::Version> RankCheckpoints::Durable() const {
   return durable && Same(*durable, *state_.applied()) ? durable : std::nullopt;
 }
 
-// Shares of ranks that are gone will never come. This rank's own share may be written, but in a
-// checkpoint that nobody completes: all ranks save the next round's last version anew.
+// Gives up a checkpoint that is being written: shares of lost ranks will not arrive, so it may stay
+// incomplete even if this rank's share is written. saved_step_ is reset, so that all ranks save the
+// next round's last version anew.
 void RankCheckpoints::EndRound() {
   // The next round may write to the state.
   FinishCopy();

@@ -24,10 +24,10 @@
 
 namespace muster::trainer {
 
-// One rank's use of its job's checkpoint directory, beside its own copies in memory: whether
+// One rank's use of its job's checkpoint directory and of its own copies in memory: whether
 // training may begin with the directory, when a save is due, and which step of this round is saved.
-// Training outlives a save that fails: errors are reported, and the next save tries again. Not
-// thread-safe.
+// A save that fails does not stop training: the error is reported, and the next save tries again.
+// Not thread-safe.
 class RankCheckpoints {
  public:
   // All must outlive it. If `directory` is null, nothing is saved and nothing can be loaded; if
@@ -41,35 +41,38 @@ class RankCheckpoints {
   // position.
   void AddTo(v1alpha1::RankPosition& position);
 
-  // The next two run before the first step: a state that cannot be saved is not trained.
+  // Claim() and CheckWritable() run before the first step, so that no state is trained that cannot
+  // be saved.
   //
   // InvalidArgument if a new run could never claim the directory, which is bad input.
   absl::Status Claim(const v1alpha1::ResumePoint& resume);
-  // Unavailable if the directory belonged to this job and cannot be written now: that is waited
-  // for, unless ranks hold live state, which is worth more; then it is reported.
+  // Unavailable if the directory cannot be written now, so that the job waits until it can. A round
+  // that resumes from the ranks' memory (LIVE or MEMORY) does not wait, because that state is worth
+  // more: the error is only reported. Local rank 0 answers for its machine.
   absl::Status CheckWritable(const v1alpha1::ResumePoint& resume, int local_rank);
-  // Called by all ranks of the round once they are connected. A new run whose ranks have different
-  // directories of one path could never complete a checkpoint: returns InvalidArgument on each rank
-  // that does not see rank 0's within `patience`, and Aborted when `interrupt` is raised. Other
-  // rounds resume from what all ranks have seen.
+  // Checks that all ranks of a new run see one directory: with different directories of one path,
+  // no checkpoint would ever be complete. Called by all ranks of the round once they are connected.
+  // InvalidArgument on each rank that does not see rank 0's mark within `patience`; Aborted when
+  // `interrupt` is raised. Does nothing in other rounds: all their ranks have seen what they resume
+  // from.
   absl::Status CheckShared(const v1alpha1::RoundId& round, const v1alpha1::ResumePoint& resume,
                            Communicator& communicator, absl::Duration patience,
                            const std::atomic<bool>& interrupt);
   // Loads the checkpoint of `plan`. Names it in `bad_checkpoint` if it is damaged, so that no later
   // round tries it.
   absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
-  // Makes the state that of this rank's copy, whose slice the state then holds.
+  // Replaces the state, and the slice that it holds, by this rank's copy in memory.
   absl::Status LoadCopy(const RestorePlan& plan);
-  // Returns what the checkpoint of exactly the applied version, if there is one that can be read,
-  // says of what this rank holds.
+  // Compares what this rank holds with the checkpoint of exactly the applied version; kNone if no
+  // such checkpoint can be read.
   Proof Prove();
   // Returns the bytes that the last round's loading read from a checkpoint or a copy.
   int64_t loaded_bytes() const { return loaded_bytes_; }
   // This rank's copies in memory.
   RankCopies& copies() { return copies_; }
-  // Call on the first rank once every rank has the state that it goes on from. A checkpoint that
-  // could not be moved is in nobody's way: it is of another history or attempt, and is moved when
-  // its name is needed.
+  // Call on the first rank once every rank has the state that it goes on from. Moves checkpoints of
+  // abandoned runs out of the way. One that cannot be moved does no harm: it is of another history
+  // or attempt, and is moved when its name is needed.
   void SetAside(const v1alpha1::RoundId& round);
   // Announces saves by this writer.
   void Expect(const CheckpointWriterId& writer);
@@ -81,30 +84,30 @@ class RankCheckpoints {
   // Returns true while a checkpoint is being written.
   bool IsWriting() const;
   // Starts to save the applied step. It is copied while the next step is computed, at the latest
-  // when the state changes. Fails while IsWriting().
+  // before the state changes. Only logs an error while IsWriting().
   void Save(const CheckpointWriterId& writer);
-  // Call when the applied step is not saved, because a rank still writes an earlier checkpoint:
-  // says so, on the first rank and on those that write. A save that comes back with the next step,
-  // which is `postponed`, is told of once for each earlier one. The first rank reports the failure
-  // once if the earlier one is in trouble.
+  // Call when the applied step is not saved because a rank still writes an earlier checkpoint. Logs
+  // why, on the first rank and on those that write: each time if the save is skipped; once for each
+  // earlier checkpoint if it is `postponed`, because it is then due again after the next step. The
+  // first rank also reports a failure, once, if its write of the earlier checkpoint is in trouble.
   void HoldBack(const CheckpointWriterId& writer, bool postponed);
-  // Saves the applied step unless HasSaved(), after an earlier checkpoint that is still being
-  // written. Aborted when `interrupt` is raised.
+  // Saves the applied step unless HasSaved(). Waits first for an earlier checkpoint that is still
+  // being written. Aborted when `interrupt` is raised.
   absl::Status SaveAtEnd(const CheckpointWriterId& writer, const std::atomic<bool>& interrupt);
-  // Call when `round` is over, no other will come, and the applied version is to be saved. The
-  // ranks that are left save it, each shard by one of those that hold it; every other one waits
-  // until it is complete, for at most `patience`. OK if nothing is to be saved. Aborted when
-  // `interrupt` is raised.
+  // Call when `round` is over, no other round will come, and the applied version must be saved. The
+  // remaining ranks save it, each shard by one of the ranks that hold it, and wait for at most
+  // `patience` until it is complete. OK if there is nothing to save. Aborted when `interrupt` is
+  // raised.
   absl::Status SaveAfterRound(const v1alpha1::RoundId& round, absl::Duration patience,
                               const std::atomic<bool>& interrupt);
-  // Saves without the other ranks, and returns when that is written.
+  // Saves without the other ranks; returns when the checkpoint is written or has failed.
   void SaveAlone(const v1alpha1::RoundId& round);
   // Waits for a while after a save that failed. Aborted when `interrupt` is raised.
   absl::Status WaitToTryAgain(const std::atomic<bool>& interrupt);
   // Returns true if the applied step was saved in this round, or loaded for it; it may still be
   // being written. The same on all ranks.
   bool HasSaved() const;
-  // Waits for this rank's own part, but not for ranks that are lost meanwhile. Aborted when
+  // Waits for this rank's own share, but not for ranks that are lost meanwhile. Aborted when
   // `interrupt` is raised.
   absl::Status WaitUntilWritten(const std::atomic<bool>& interrupt);
   // Returns the version of the present weights if it is on disk.
@@ -128,7 +131,7 @@ class RankCheckpoints {
   const Clock& clock_;
   int64_t saved_step_ = -1;  // the step saved in this round, or loaded for it; -1: none
   absl::Time saved_at_;
-  // The earlier save beside which others are held back: what has been told about it.
+  // The earlier save that holds back others, and what was logged and reported about it.
   struct InTheWay {
     int64_t step = 0;
     bool told = false;

@@ -19,8 +19,8 @@
 
 namespace muster::trainer {
 
-// One rank's use of its own copies in memory: whether the state is copied in a round, and after
-// which steps. Training outlives a copy that fails. Not thread-safe.
+// Decides for one rank whether the state is copied in memory in a round, and after which steps, and
+// loads its copies. A copy that fails does not stop training. Not thread-safe.
 class RankCopies {
  public:
   // All must outlive it. If `copies` is null, nothing is copied.
@@ -30,25 +30,28 @@ class RankCopies {
   void FinishCopy();
   // Adds the complete copies to this rank's position.
   void AddTo(v1alpha1::RankPosition& position);
-  // Makes the state that of the copy of `version`, whose slice the state then holds; returns the
-  // bytes that were read.
+  // Replaces the state, and the slice that it holds, by the copy of `version`; returns the bytes
+  // that were read.
   absl::StatusOr<int64_t> Load(const v1alpha1::Version& version);
-  // Call when the round has its state. Says whether it is copied in this round: InvalidArgument if
-  // a new run's copies do not fit into the memory that the job has for them; a run that goes on
-  // does so without copies. The state is copied at once if it is due and there is no copy of it, as
-  // after a relayed step.
+  // Call when the round has its state. Decides whether it is copied in this round: if the copies do
+  // not fit into the memory that the job has for them, a new run fails with InvalidArgument, and a
+  // resumed run goes on without copies. Copies the state at once if it is due and there is no copy
+  // of it, as after a relayed step.
   absl::Status BeginRound(const TrainerSettings& settings, const v1alpha1::ResumePoint& resume,
                           const v1alpha1::RoundId& round);
 
   // The agent's newest report about the replicas of this rank's copies in this round.
   using Replica = std::optional<v1alpha1::ReplicaReport>;
-  // Call before each step; `saving` says whether a checkpoint is being written. Waits for the copy
-  // before one that is made after this step whoever asks.
+  // Call before each step; `saving` says whether a checkpoint is being written. If this step will
+  // be copied at a fixed interval, for which ranks do not ask, waits until the previous copy is
+  // complete.
   void BeforeStep(const TrainerSettings& settings, bool saving, const Replica& replica);
-  // Call at the vote. Returns true if this rank asks for a copy after the step, which takes all
-  // ranks. The copy before it is then complete on this rank, and, if it is streamed, whole there.
+  // Call at the vote. Returns true if this rank asks for a copy after the step, which is made if
+  // all ranks ask. The previous copy is then complete on this rank and, if it is being streamed, at
+  // the peer.
   bool Asks(const TrainerSettings& settings, const Replica& replica) const;
-  // Call after each step. Copies it if that is due, or if all ranks asked for it.
+  // Call after each step. Copies the state if a fixed interval is over, or if all ranks asked for a
+  // copy.
   void CopyIfDue(const TrainerSettings& settings, const v1alpha1::RoundId& round, bool asked);
 
  private:

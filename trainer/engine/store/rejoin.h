@@ -34,20 +34,20 @@ class StoredSlice {
 // By the place in ResumePoint.replicas; null for those that other ranks read.
 using StoredSlices = std::vector<std::unique_ptr<StoredSlice>>;
 
-// Resuming LIVE or from copies that are loaded, every rank comes to hold its shard of the new
-// layout: what it does not have comes from ranks that have it, or have it in `stored`, several of
-// which send at once. A rank keeps what it had until it has all of its new shard, so a transfer
-// that breaks off costs only ranks that held nothing. Called by all ranks; after an error `world`
-// is aborted.
+// Gives every rank its shard of the new layout, if the round resumes LIVE or from copies that are
+// loaded. A rank receives what it lacks from ranks that hold it, or have it in `stored`; several of
+// them send at once. A rank keeps what it had until it has all of its new shard, so a transfer that
+// breaks off costs only ranks that held nothing. Called by all ranks; after an error `world` is
+// aborted.
 //
-// Returns the bytes that this rank received from the memory of others. What came from their
-// `stored` slices is not among them, because these ranks know how much they read.
+// Returns the bytes that this rank received from the memory of other ranks. Bytes from their
+// `stored` slices are not counted, because the ranks that read them count them.
 absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
                                       Communicator& world, TrainingState& state,
                                       const StoredSlices& stored = {});
 
-// Gathers the values of all units among the ranks of `group`, which hold one copy of the state
-// together. Repeatable. Values that are divided stay whole until Unit::ReleaseValues().
+// All-gathers the values of all units among the ranks of `group`, which together hold one copy of
+// the state. May be repeated. Divided values stay whole until Unit::ReleaseValues().
 absl::Status GatherValues(Communicator& group, TrainingState& state);
 
 // Called by all ranks. Fails unless all train by the spec with this hash.

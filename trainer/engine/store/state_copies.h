@@ -19,16 +19,17 @@
 
 namespace muster::trainer {
 
-// Copies of one rank's part of the state, in a folder of memory that outlives its process: a rank
-// that is started again loads its part from there, without the others. A copy is a checkpoint
-// directory of one writer that holds the rank's slices, so it is complete or not there, and what is
-// read of it is checked. It is no checkpoint of the job: nobody else looks into the folder.
+// Copies of one rank's part of the state, in a folder of memory that outlives its process: a
+// restarted rank loads its part from there, without the other ranks. A copy is a checkpoint
+// directory of one writer with the rank's slices, so an incomplete copy is never listed, and
+// checksums are verified when it is read. It is not a checkpoint of the job: only this rank and its
+// agent read the folder.
 //
-// Two copies are kept. Every rank sees to it before the vote on a step that it will copy that the
-// copy before it is complete: it calls Await(), or asks for the copy only when idle(). Once that
-// step is committed, the copy before it is complete on every rank; only then is an older one
-// removed. A rank that could not make a copy, for want of memory, breaks this for one interval: a
-// failure then goes back to a checkpoint.
+// Two copies are kept. Before the vote on a step that will be copied, every rank makes sure that
+// its previous copy is complete: it calls Await(), or asks for the copy only when idle(). Once that
+// step is committed, the previous copy is therefore complete on every rank, and only then is an
+// older one removed. A copy that fails for want of memory breaks this rule until the next one: a
+// failure in between goes back to a checkpoint.
 //
 // Not thread-safe; a thread of its own copies and writes.
 class StateCopies {
@@ -45,33 +46,34 @@ class StateCopies {
   std::vector<v1alpha1::StateCopy> List();
   // Returns true if there is a complete copy of `version`.
   bool Has(const v1alpha1::Version& version);
-  // Announces copies of such a state: memory for them is made ready in the background.
+  // Announces copies of states of this size, so that memory for them is prepared in the background.
   void Expect(const TrainingState& state);
-  // Call when a round has begun with `state`: removes what the round does not build on, copies that
-  // an earlier process did not complete, and a copy of the state's version whose slice is that of
-  // an earlier layout: with those of ranks that are gone it would cover nothing.
+  // Call when a round has begun with `state`. Removes incomplete copies of an earlier process,
+  // copies that the round does not build on (of another history, or newer than `state`), and a copy
+  // of the same version whose slice is of an earlier layout: without the slices of lost ranks it is
+  // of no use.
   void BeginRound(const TrainingState& state);
   // Returns when the copy that was begun last is complete, or has failed.
   void Await();
   // Returns true if no copy is being made.
   bool idle() const { return !writer_.busy(); }
-  // Returns the version of the newest copy; nullopt if there is none, or if the one that was begun
-  // last has failed. Call only when idle().
+  // Returns the version of the newest copy; nullopt without copies, or if the last copy begun has
+  // failed. Call only when idle().
   std::optional<v1alpha1::Version> newest() const { return complete_ ? newest_ : std::nullopt; }
-  // Begins to copy the applied step, in the background until FinishCopy() has returned if the state
-  // announces its changes.
+  // Begins to copy the applied step. If the state announces its changes and is on the CPU, the copy
+  // is taken in the background until FinishCopy() returns; else Save() returns after it.
   absl::Status Save(const TrainingState& state, const v1alpha1::RoundId& round);
   // Call before the state changes.
   void FinishCopy() { writer_.FinishCopy(); }
-  // Makes the state hold the slice of the copy of `version`, with its values, and returns their
-  // bytes. After an error what the state holds means nothing. NotFound if there is none; DataLoss
-  // if its bytes are not those that were copied, and it is removed then; FailedPrecondition if it
-  // is of another model or optimizer. After any other error the copy may still be good: it is
-  // listed again until that has happened three times.
+  // Makes `state` hold the slice of the copy of `version`, with its values, and returns the bytes
+  // read. DataLoss if the copy is missing or a checksum does not match: it is then removed.
+  // NotFound if the copy of that step is of another attempt, FailedPrecondition if it is of another
+  // model or optimizer. After any other error the copy may still be good: it is listed again until
+  // that has happened three times. After an error the contents of `state` are undefined.
   absl::StatusOr<int64_t> Load(const v1alpha1::Version& version, TrainingState& state);
 
-  // Returns the room that the copies of such a state take at most: those of two versions while a
-  // third is written.
+  // Returns the most bytes that the copies of such a state take: two versions, and a third one
+  // while it is written.
   static int64_t RoomFor(const TrainingState& state);
 
  private:
@@ -84,11 +86,11 @@ class StateCopies {
   const std::string folder_;
   const Job job_;
   FailedCopies failed_;
-  // A copy was begun in this round. Once it is complete here and another one is due, it is complete
-  // everywhere.
+  // A copy was begun in this round. Once it is complete here and the next one is due, it is
+  // complete on all ranks.
   bool begun_in_round_ = false;
   std::optional<v1alpha1::Version> newest_;  // begun last, or found when the round began
-  std::atomic<bool> complete_ = false;       // that one; set by the writer's thread
+  std::atomic<bool> complete_ = false;       // whether it is complete; set by the writer's thread
   CheckpointWriter writer_;
 };
 

@@ -47,7 +47,7 @@ inline const v1alpha1::StateCopy* FindCopy(const v1alpha1::RankPosition& positio
   return FindStep(position.copies(), step);
 }
 
-// Goes on from the copies of `step`, which some rank has.
+// Returns a resume point from the copies of `step`, which at least one rank must have.
 inline v1alpha1::ResumePoint FromCopies(const std::vector<v1alpha1::RankPosition>& positions,
                                         int64_t step, int64_t attempt) {
   v1alpha1::ResumePoint resume;
@@ -102,7 +102,8 @@ class TrainerCopiesTest : public TrainerTest {
     for (ThreadTrainer* trainer : all) trainer->Kill();
   }
 
-  // Prepares a round of ranks the last of which keeps the replicas of lost ranks in these folders.
+  // Prepares a round among `ranks`. The last rank keeps the replicas of lost ranks, which are in
+  // `folders`.
   std::vector<v1alpha1::RankPosition> PrepareWithReplicas(const std::vector<ThreadTrainer*>& ranks,
                                                           const std::vector<std::string>& folders) {
     ++round_;

@@ -63,7 +63,7 @@ class SyntheticFeed final : public BatchFeed {
     held_ = false;
     changed_.NotifyAll();
   }
-  // Training fails from this step on, as with data that nobody can train on.
+  // Makes training fail from this step on, as a token outside of the vocabulary does.
   void FailFrom(int64_t step) {
     MutexLock lock(mu_);
     bad_from_ = step;

@@ -120,8 +120,8 @@ class TrainerTest : public ::testing::Test {
     alone->Kill();
     return WeightsOf(*alone);
   }
-  // Leaves out the optimizer's state, of which a rank may have a part, and the digest's last
-  // number, which covers the attempt: it differs between histories.
+  // Returns the digest of the weights alone: a rank may hold only a part of the optimizer's state,
+  // and the digest's last number covers the attempt, which differs between histories.
   static std::vector<int64_t> WeightsOf(ThreadTrainer& trainer) {
     std::vector<int64_t> digest = *trainer.state().Digest();
     digest.resize(trainer.state().units().size());

@@ -41,8 +41,8 @@ bool ShapesNoWeight(const std::string& field) {
   return field == "max_position_embeddings" || field == "seq_length";
 }
 
-// Returns the fields that were not read and may nevertheless change what the model computes, in one
-// sentence; empty if there are none.
+// Returns one sentence about the fields that were not read and may change what the model computes;
+// empty without such fields.
 std::string UnknownFields(const Json& config, const ConfigReader& reader) {
   std::vector<std::string> unknown;
   for (const auto& [field, value] : config.items()) {

@@ -7,7 +7,7 @@
 
 namespace muster::trainer {
 
-// The rope_scaling of Hugging Face's config.json; null if there is none.
+// Returns the rope_scaling object of Hugging Face's config.json; null without scaling.
 Json RopeScalingJson(const planner::RopeScaling& scaling);
 planner::RopeScaling ReadRopeScaling(ConfigReader& config);
 

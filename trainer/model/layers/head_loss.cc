@@ -26,9 +26,9 @@ at::ScalarType LossType(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// The labels of some rows; kIgnoredLabel stands for none.
+// The labels of some rows. kIgnoredLabel marks a position without a label.
 struct Labels {
-  at::Tensor columns;      // int64 [rows, 1]; 0 where there is none
+  at::Tensor columns;      // int64 [rows, 1]; 0 where the label is ignored
   at::Tensor valid;        // bool [rows, 1]
   bool all_valid = false;  // false also if it is not known
 
@@ -68,9 +68,9 @@ void ToGradient(const at::Tensor& probabilities, const Labels& labels) {
   if (!labels.all_valid) probabilities.masked_fill_(labels.valid.logical_not(), 0.0);
 }
 
-// The gradients for an upstream gradient of 1. Those that nobody needs are undefined.
+// The gradients for an upstream gradient of 1; undefined where no gradient is needed.
 struct Gradients {
-  at::Tensor logits;     // in the type of products, if all rows are one chunk: the others' source
+  at::Tensor logits;     // in the type of products; set instead of x and weight for a single chunk
   at::Tensor x, weight;  // in the loss's type
 };
 

@@ -15,14 +15,14 @@ namespace muster::trainer {
 struct ScriptParameter {
   ParameterSpec spec;
   at::Tensor value;               // as the file has it
-  std::vector<ScriptSlot> slots;  // where the block reads it: several if it is tied to itself
+  std::vector<ScriptSlot> slots;  // where the block reads it; several if tied within the block
 };
 
-// Finds the parameters of each of `blocks`, which lie in `root`. Tied ones, which are one tensor in
-// several places, have one name, that of the first place. Weight decay applies to those of two or
-// more dimensions. InvalidArgument, which names the parameter, if there is none or one that units
-// cannot hold: it must be a dense tensor of `type`, or of FP32 for FP64, that requires a gradient
-// and shares its memory with nothing else, and every one must lie in a block.
+// Returns the parameters of each of `blocks`, which are submodules of `root`. A tied parameter, one
+// tensor in several places, has the name of its first place. Weight decay applies to parameters of
+// two or more dimensions. InvalidArgument if the model has no parameters, or, with the parameter's
+// name, if a unit cannot hold one: it must be a dense, non-empty tensor of `type`, or of FP32 where
+// `type` is FP64, require a gradient, lie in a block, and share its memory with no other tensor.
 absl::StatusOr<std::vector<std::vector<ScriptParameter>>> FindParameters(
     const ScriptModule& root, const std::vector<NamedModule>& blocks, c10::ScalarType type);
 

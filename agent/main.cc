@@ -35,12 +35,12 @@
 #include "agent/worker/worker_flags.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/private_files.h"
 #include "base/json.h"
 #include "base/logging.h"
-#include "base/private_files.h"
-#include "base/process.h"
-#include "base/stop_signals.h"
+#include "base/process/process.h"
+#include "base/process/stop_signals.h"
 
 namespace muster::agent {
 namespace {

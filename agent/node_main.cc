@@ -24,10 +24,10 @@
 #include "agent/node/node_flags.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/logging.h"
-#include "base/process.h"
-#include "base/stop_signals.h"
+#include "base/process/process.h"
+#include "base/process/stop_signals.h"
 #include "base/version.h"
 
 namespace muster::agent {

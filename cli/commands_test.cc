@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/flags/command_call.h"
 #include "cli/flags/job_paths.h"
 #include "cli/jobs/local_jobs.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/commands.h"
 #include "cli/flags/completion.h"
 #include "cli/flags/completion_script.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/failing_files.h"
 #include "cli/flags/job_paths.h"
 #include "cli/jobs/apply.h"

@@ -12,7 +12,7 @@
 
 #include "base/exit_codes.h"
 #include "base/logging.h"
-#include "base/process_limits.h"
+#include "base/process/process_limits.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags/flags.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/logging.h"
-#include "base/process_limits.h"
+#include "base/process/process_limits.h"
 
 namespace muster::control {
 

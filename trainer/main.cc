@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/device/load_cuda.h"
 #include "trainer/engine/link/heartbeat.h"

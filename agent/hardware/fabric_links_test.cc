@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agent/hardware/fabric_links.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/unique_fd.h"
 
 namespace muster::agent {

@@ -19,8 +19,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/net/wake_fd.h"
 #include "base/unique_fd.h"
-#include "base/wake_fd.h"
 
 namespace muster::agent {
 namespace {

@@ -18,7 +18,7 @@
 #include "agent/node/xid_store.h"
 #include "agent/notices/find_source.h"
 #include "base/logging.h"
-#include "base/process_figures.h"
+#include "base/process/process_figures.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {

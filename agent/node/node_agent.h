@@ -21,9 +21,9 @@
 #include "agent/notices/notice_watch.h"
 #include "agent/worker/stream/coordinator_client.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 namespace muster::agent {
 

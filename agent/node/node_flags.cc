@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/notices/find_source.h"
-#include "base/unix_socket.h"
+#include "base/net/unix_socket.h"
 
 namespace muster::agent {
 namespace {

@@ -13,7 +13,7 @@
 #include "agent/notices/notice_source.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/wake_fd.h"
+#include "base/net/wake_fd.h"
 
 namespace muster::agent {
 

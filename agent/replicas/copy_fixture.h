@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "agent/replicas/copy_parts.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "gtest/gtest.h"

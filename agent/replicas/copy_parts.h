@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/hash.h"
 #include "proto/muster/v1alpha1/replica.pb.h"
 

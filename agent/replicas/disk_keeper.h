@@ -17,9 +17,9 @@
 #include "agent/replicas/disk_store.h"
 #include "agent/replicas/replica_fetch.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
-#include "base/wake_fd.h"
+#include "base/net/wake_fd.h"
 
 namespace muster::agent {
 

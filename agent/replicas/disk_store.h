@@ -11,7 +11,7 @@
 #include "agent/replicas/replica_store.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 
 namespace muster::agent {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "agent/replicas/copy_fixture.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/manual_clock.h"
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"

@@ -16,7 +16,7 @@
 #include "agent/replicas/copy_fixture.h"
 #include "agent/replicas/replica_exchange.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/random_name.h"
 #include "base/testing/patience.h"
 #include "gtest/gtest.h"

@@ -6,11 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/net/unix_socket.h"
 #include "base/rpc/peer_certificate.h"
 #include "base/rpc/reloading_credentials.h"
 #include "base/tls/worker_name.h"
 #include "base/tls/x509.h"
-#include "base/unix_socket.h"
 
 namespace muster::agent {
 namespace {

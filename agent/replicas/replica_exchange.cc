@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/replicas/replica_fetch.h"
+#include "base/files/private_files.h"
 #include "base/host_port.h"
 #include "base/logging.h"
-#include "base/private_files.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 
 namespace muster::agent {
 ReplicaExchange::ReplicaExchange(Options options, Files& files, const Clock& clock)

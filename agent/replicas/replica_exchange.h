@@ -20,9 +20,9 @@
 #include "agent/replicas/replica_server.h"
 #include "agent/replicas/replica_store.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
-#include "base/wake_fd.h"
+#include "base/net/wake_fd.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 

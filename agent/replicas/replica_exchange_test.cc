@@ -11,7 +11,7 @@
 #include "agent/replicas/copy_fixture.h"
 #include "agent/replicas/exchange_fixture.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

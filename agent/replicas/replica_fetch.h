@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 
 namespace muster::agent {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/replicas/replica_store.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/replica.grpc.pb.h"
 
 namespace muster::agent {

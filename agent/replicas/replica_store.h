@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/replicas/copy_parts.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/replica.pb.h"
 

@@ -16,9 +16,9 @@
 #include "agent/worker/scripted_coordinator.h"
 #include "agent/worker/worker_agent.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 

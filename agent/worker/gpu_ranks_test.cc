@@ -14,9 +14,9 @@
 #include "agent/worker/scripted_coordinator.h"
 #include "agent/worker/worker_agent.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -20,8 +20,8 @@
 #include "agent/worker/ranks/rank_supervisor.h"
 #include "agent/worker/stream/coordinator_client.h"
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/process/process.h"
 
 namespace muster::agent {
 

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/worker/scripted_coordinator.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/round_id.h"

@@ -8,7 +8,7 @@
 
 #include "agent/worker/worker_agent_fixture.h"
 #include "base/exit_codes.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

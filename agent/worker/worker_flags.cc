@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "agent/worker/stream/coordinator_client.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 #include "base/version.h"
 
 namespace muster::agent {

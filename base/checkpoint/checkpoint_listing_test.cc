@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 
 namespace muster {

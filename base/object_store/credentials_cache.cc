@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/logging.h"
 #include "base/object_store/credentials_source.h"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/object_store/credentials.h"
 #include "base/object_store/credentials_choice.h"
 #include "base/object_store/http_transport.h"

@@ -14,12 +14,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/files/storage_trouble.h"
 #include "base/mutex.h"
 #include "base/object_store/aws_signature.h"
 #include "base/object_store/credentials_cache.h"
 #include "base/object_store/http_transport.h"
 #include "base/object_store/s3_answers.h"
-#include "base/storage_trouble.h"
 
 namespace muster {
 

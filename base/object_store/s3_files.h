@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/storage_trouble.h"
 #include "base/object_store/block_cache.h"
 #include "base/object_store/object_uri.h"
 #include "base/object_store/s3_client.h"
-#include "base/storage_trouble.h"
 
 namespace muster {
 
-// Files as objects of an S3-compatible store; IsObjectStore() in base/files.h says what differs.
-// Paths are s3://bucket/key. A missing bucket is FailedPrecondition, never NotFound, so that it is
-// not taken for an empty directory.
+// Files as objects of an S3-compatible store; IsObjectStore() in base/files/files.h says what
+// differs. Paths are s3://bucket/key. A missing bucket is FailedPrecondition, never NotFound, so
+// that it is not taken for an empty directory.
 //
 // A file is uploaded when it is closed, or in parts while it grows; the store decides
 // CreateMode::kExclusive when the upload ends. Reads go through a BlockCache. An upload that its

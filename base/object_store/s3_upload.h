@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/object_store/object_uri.h"
 #include "base/object_store/s3_client.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 namespace muster {
 

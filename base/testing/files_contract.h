@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster {
 
@@ -18,8 +18,8 @@ struct FilesUnderTest {
   std::string root;
 };
 
-// The contract of base/files.h that file systems and object stores share. A test instantiates the
-// suite, INSTANTIATE_TEST_SUITE_P(Name, FilesContract, ...), with functions that make Files.
+// The contract of base/files/files.h that file systems and object stores share. A test instantiates
+// the suite, INSTANTIATE_TEST_SUITE_P(Name, FilesContract, ...), with functions that make Files.
 class FilesContract : public testing::TestWithParam<std::function<FilesUnderTest()>> {
  protected:
   void SetUp() override {

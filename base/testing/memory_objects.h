@@ -13,13 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 
 namespace muster {
 
-// Files as an object store has them, in memory, for tests: see IsObjectStore() in base/files.h.
-// Thread-safe.
+// Files as an object store has them, in memory, for tests: see IsObjectStore() in
+// base/files/files.h. Thread-safe.
 class MemoryObjects final : public Files {
  public:
   absl::StatusOr<FileInfo> Stat(const std::string& path) override {

@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/files/private_files.h"
 #include "base/hash.h"
 #include "base/object_store/object_uri.h"
-#include "base/private_files.h"
 #include "base/status_macros.h"
 
 namespace muster::cli {

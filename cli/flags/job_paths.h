@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::cli {
 

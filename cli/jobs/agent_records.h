@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/flags/job_paths.h"
 #include "cli/jobs/history.h"
 #include "operator/api/training_job.h"

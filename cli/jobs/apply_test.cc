@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/memory_api.h"

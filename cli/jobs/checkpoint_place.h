@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/object_store/storage.h"
 #include "operator/api/training_job.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 #include "cli/commands.h"
 #include "gmock/gmock.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/jobs/loss_curve.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/random_name.h"
 #include "base/status_macros.h"
 #include "cli/jobs/local_jobs.h"

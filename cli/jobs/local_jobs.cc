@@ -9,10 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/json_fields.h"
+#include "base/net/unix_socket.h"
 #include "base/object_store/object_uri.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 #include "operator/kube/memory/memory_api.h"
 
 namespace muster::cli {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/job_paths.h"
 #include "cli/jobs/checkpoint_place.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "cli/flags/flags.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::cli {
 

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "cli/flags/interrupts.h"
 #include "cli/kubectl/cluster.h"

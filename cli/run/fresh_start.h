@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/flags/job_paths.h"
 #include "cli/jobs/checkpoint_place.h"
 #include "cli/jobs/job_removal.h"

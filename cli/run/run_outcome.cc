@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "cli/jobs/checkpoint_place.h"
 #include "cli/jobs/job_words.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::cli {
 

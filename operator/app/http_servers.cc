@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
-#include "base/private_files.h"
+#include "base/files/files.h"
+#include "base/files/private_files.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 #include "operator/web/gate.h"
 #include "operator/web/http/listener.h"
 

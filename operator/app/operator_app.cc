@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/files/private_files.h"
 #include "base/logging.h"
 #include "base/mutex.h"
-#include "base/private_files.h"
 #include "base/status_macros.h"
 #include "operator/app/cache_sync_timeout.h"
 #include "operator/app/cluster_watch.h"

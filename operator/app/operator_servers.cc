@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 #include "operator/app/start_retry.h"
 #include "operator/coordinator/identity/refusals.h"
 #include "operator/nodes/authority_config.h"

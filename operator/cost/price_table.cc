@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/yaml/config_reader.h"
 #include "base/yaml/yaml_adapter.h"

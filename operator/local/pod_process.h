@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/process/process.h"
 #include "operator/local/pod_command.h"
 #include "operator/local/pod_status.h"
 
@@ -23,8 +23,9 @@ namespace muster::control {
 //   <folder>/process.json  its identity, written before the start and completed after it
 //   <folder>/exit.json     its exit code, written by the process itself if it could
 //   <folder>/logs/         its output (agent.log, rotated at 16 MiB) and its ranks' logs
-// All descendants carry its mark (base/process_mark.h), which is derived from the pod's UID and so
-// known after a restart. When the process has ended, they are killed before the end is reported.
+// All descendants carry its mark (base/process/process_mark.h), which is derived from the pod's UID
+// and so known after a restart. When the process has ended, they are killed before the end is
+// reported.
 //
 // Not thread-safe.
 class PodProcess {

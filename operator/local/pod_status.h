@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 namespace muster::control {
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "operator/kube/api.h"
 #include "operator/local/pod_command.h"

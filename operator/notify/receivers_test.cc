@@ -1,7 +1,7 @@
 #include "operator/notify/receivers.h"
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

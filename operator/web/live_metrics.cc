@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/process_figures.h"
+#include "base/process/process_figures.h"
 #include "base/version.h"
 #include "operator/core/state/conditions.h"
 #include "operator/metrics/metric_catalog.h"

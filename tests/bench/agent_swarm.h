@@ -13,7 +13,7 @@
 
 #include "absl/time/time.h"
 #include "agent/worker/stream/coordinator_client.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 

@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/process_limits.h"
+#include "base/process/process_limits.h"
 #include "base/status_macros.h"
 #include "base/testing/memory_files.h"
 #include "operator/kube/credentials/kubeconfig.h"

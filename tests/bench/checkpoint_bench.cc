@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "planner/model_shape.h"
 #include "tests/bench/or_die.h"
 #include "tests/bench/random_feed.h"

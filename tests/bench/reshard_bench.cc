@@ -24,7 +24,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
 #include "tests/bench/or_die.h"

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/process_limits.h"
+#include "base/process/process_limits.h"
 #include "base/status_macros.h"
 #include "base/testing/patience.h"
 #include "tests/bench/agent_swarm.h"

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/files.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/installed_operator.h"

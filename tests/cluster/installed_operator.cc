@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/testenv/page_blocks.h"

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "tests/e2e/operator_replicas.h"
 #include "tests/testenv/test_cluster.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 namespace muster::tests {
 

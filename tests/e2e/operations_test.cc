@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/resource_type.h"

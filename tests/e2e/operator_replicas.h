@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 namespace muster::tests {
 

@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/random_name.h"
 #include "base/unique_fd.h"
 #include "gmock/gmock.h"

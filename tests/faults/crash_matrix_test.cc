@@ -16,7 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

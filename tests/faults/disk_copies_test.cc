@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

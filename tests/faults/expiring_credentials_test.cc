@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/tls/x509.h"
 #include "operator/kube/http/tls_test_server.h"
 #include "operator/kube/resource_type.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "base/testing/patience.h"
 #include "httplib.h"

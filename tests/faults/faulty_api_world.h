@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "operator/kube/resource_type.h"
 #include "tests/faults/api_proxy.h"
 #include "tests/testenv/test_cluster.h"

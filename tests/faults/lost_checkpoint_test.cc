@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

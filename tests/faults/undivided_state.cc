@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
 #include "trainer/checkpoint/reader.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "tests/integration/local_run.h"
 
 namespace muster::tests {

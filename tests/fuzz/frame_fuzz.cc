@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/link_frame.h"
+#include "base/net/link_frame.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/credentials/rest_config.h"

@@ -9,7 +9,7 @@
 
 #include "agent/replicas/copy_parts.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "proto/muster/v1alpha1/replica.pb.h"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/engine/testing/rank_process.h"

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "agent/worker/scripted_coordinator.h"
-#include "base/files.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "gtest/gtest.h"
 

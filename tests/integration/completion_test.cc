@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cli/commands.h"
 #include "cli/flags/job_paths.h"
 #include "gmock/gmock.h"

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agent/node/fabric_probe.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/installed_folder.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"

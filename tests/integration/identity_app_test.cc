@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "agent/worker/stream/coordinator_client.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/testing/memory_files.h"
 #include "base/testing/patience.h"

@@ -17,7 +17,7 @@
 #include "agent/worker/stream/agent_identity.h"
 #include "agent/worker/stream/coordinator_channel.h"
 #include "agent/worker/stream/coordinator_client.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/manual_clock.h"
 #include "base/testing/memory_files.h"
 #include "base/testing/patience.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/jobs/history.h"

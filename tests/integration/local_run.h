@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 namespace muster::tests {
 

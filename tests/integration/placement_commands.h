@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/installed_folder.h"
 #include "base/testing/reserved_port.h"
 #include "gmock/gmock.h"

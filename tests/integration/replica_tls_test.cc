@@ -11,7 +11,7 @@
 #include "agent/replicas/peer_keys.h"
 #include "agent/replicas/replica_fetch.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/patience.h"
 #include "cli/jobs/history.h"
 #include "gmock/gmock.h"

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 #include "base/object_store/credentials.h"
 #include "base/object_store/credentials_choice.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/object_store/credentials_cache.h"
 #include "base/object_store/credentials_choice.h"
 #include "base/object_store/credentials_source.h"

@@ -20,7 +20,7 @@
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/object_store/storage.h"
 #include "cli/jobs/rank_output.h"

@@ -15,7 +15,7 @@
 #include "ATen/Parallel.h"
 #include "ATen/ops/empty.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "planner/model_shape.h"
 #include "tests/bench/or_die.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "ATen/core/Tensor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace muster::trainer {

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "trainer/data/bpe_model.h"
 #include "trainer/data/bpe_tokenizer.h"

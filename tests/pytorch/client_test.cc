@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"

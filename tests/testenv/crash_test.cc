@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testenv/second_control_plane.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testenv/second_control_plane.h"

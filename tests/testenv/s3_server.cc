@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/object_store/credentials_cache.h"
 #include "base/status_macros.h"
 #include "base/testing/patience.h"

@@ -9,7 +9,7 @@
 #include "base/object_store/aws_signature.h"
 #include "base/object_store/s3_client.h"
 #include "base/object_store/storage.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/reserved_port.h"
 
 namespace muster {

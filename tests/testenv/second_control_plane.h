@@ -7,7 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "gtest/gtest.h"
 #include "tests/testenv/test_cluster.h"
 

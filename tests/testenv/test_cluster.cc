@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/random_name.h"
 #include "base/status_macros.h"
 #include "operator/kube/credentials/kubeconfig.h"

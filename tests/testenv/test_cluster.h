@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest/rest_api.h"

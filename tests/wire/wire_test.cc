@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/worker/scripted_coordinator.h"
-#include "base/files.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/process/process.h"
 #include "base/testing/patience.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -17,7 +17,7 @@ SLAB = 30  # the gap between programs that stand on one another
 ARROW, SOFT = "#4b5563", "#6b7280"
 PURE = "#fde68a"
 # The ground floors, which all programs stand on, with their contents.
-GROUND = {"base": "status, clock, JSON, files, logging: uses no other folder",
+GROUND = {"base": "status, clock, JSON, files, processes, logging: uses no other folder",
           "planner": "arithmetic: models, their needs, their layout",
           "proto": "the contract between the programs: messages without logic"}
 GROUND_BOX = 34

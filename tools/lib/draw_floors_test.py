@@ -24,7 +24,10 @@ class FloorsTest(unittest.TestCase):
     def test_every_room_is_in_the_picture_above_all_it_may_use(self):
         plans = {name: draw_floors.Program(LAW, name).plan for name in draw_floors.PLACES}
         for room, used in LAW["rooms"].items():
-            row = plans[room.split("/")[0]].row
+            program = room.split("/")[0]
+            if program in draw_floors.GROUND:  # drawn as one box
+                continue
+            row = plans[program].row
             for other in used:
                 self.assertGreater(row[room], row[other], f"{room} uses {other}")
 

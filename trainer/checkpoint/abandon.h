@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/checkpoint/manifest.h"
 
 namespace muster::trainer {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/random_name.h"
 #include "base/testing/memory_files.h"
 #include "base/testing/without_privileges.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/catalog.h"

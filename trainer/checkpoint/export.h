@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::trainer {
 

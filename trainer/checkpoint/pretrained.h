@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/safetensors.h"

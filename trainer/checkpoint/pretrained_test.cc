@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"

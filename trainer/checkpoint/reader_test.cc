@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/counting_files.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"

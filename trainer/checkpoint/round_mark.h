@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::trainer {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/checkpoint/data_type.h"
 
 namespace muster::trainer {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "trainer/checkpoint/data_type.h"
 

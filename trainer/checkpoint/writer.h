@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/claim.h"

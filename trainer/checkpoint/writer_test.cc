@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/testing/counting_files.h"
 #include "base/testing/memory_files.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/manual_clock.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"

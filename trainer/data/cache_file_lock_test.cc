@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/data/corpus.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokenizer.h"

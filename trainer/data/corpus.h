@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/data/tokens.h"
 
 namespace muster::trainer {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 
 namespace muster::trainer {

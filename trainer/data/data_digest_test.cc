@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokens.h"

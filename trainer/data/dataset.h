@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/data/tokenizer.h"
 #include "trainer/data/tokens.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::trainer {
 

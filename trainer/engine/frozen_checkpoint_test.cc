@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/store/checkpoint_store.h"

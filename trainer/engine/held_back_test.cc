@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/files/storage_trouble.h"
 #include "base/mutex.h"
-#include "base/storage_trouble.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"

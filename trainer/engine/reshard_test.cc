@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/counting_files.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"

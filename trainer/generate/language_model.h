@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "c10/core/ScalarType.h"
 #include "trainer/data/tokenizer.h"
 #include "trainer/model/block.h"

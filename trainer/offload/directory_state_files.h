@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/offload/state_file.h"
 
 namespace muster::trainer {

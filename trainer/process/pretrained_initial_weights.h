@@ -8,7 +8,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/checkpoint/pretrained.h"
 #include "trainer/engine/state/initial_weights.h"
 #include "trainer/model/block.h"

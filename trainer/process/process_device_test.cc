@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "trainer/device/testing/fake_device.h"
 #include "trainer/device/testing/fake_runtime.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"

@@ -9,7 +9,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "trainer/engine/state/initial_weights.h"
 #include "trainer/model/torchscript/script_model.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "planner/memory.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/data/batch_feed.h"

@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "agent/worker/client/client_message.h"
 #include "base/logging.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 
 namespace muster::agent {
 namespace {

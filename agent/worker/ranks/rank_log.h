@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::agent {
 

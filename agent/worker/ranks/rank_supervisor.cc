@@ -16,9 +16,9 @@
 #include "agent/worker/ranks/error_file.h"
 #include "agent/worker/ranks/rank_log.h"
 #include "base/failpoint.h"
-#include "base/link_frame.h"
 #include "base/logging.h"
-#include "base/pidfd.h"
+#include "base/net/link_frame.h"
+#include "base/process/pidfd.h"
 #include "proto/muster/v1alpha1/kind_of.h"
 
 namespace muster::agent {

@@ -14,8 +14,8 @@
 #include "agent/core/worker_event.h"
 #include "agent/worker/ranks/oom_kills.h"
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/process/process.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace muster::agent {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/environment.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::agent {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/tls/x509.h"
 #include "proto/muster/v1alpha1/coordinator.pb.h"
 

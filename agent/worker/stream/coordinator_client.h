@@ -16,7 +16,7 @@
 #include "agent/worker/stream/agent_identity.h"
 #include "agent/worker/stream/coordinator_mailbox.h"
 #include "agent/worker/stream/coordinator_stream.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 
 namespace muster::agent {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "base/wake_fd.h"
+#include "base/net/wake_fd.h"
 #include "proto/muster/v1alpha1/coordinator.pb.h"
 
 namespace muster::agent {

@@ -16,7 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/link_frame.h"
+#include "base/net/link_frame.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace {

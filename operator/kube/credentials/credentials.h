@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "operator/kube/credentials/exec_credential.h"
 #include "operator/kube/credentials/rest_config.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/manual_clock.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "operator/kube/credentials/rest_config.h"
 
 namespace muster::kube {

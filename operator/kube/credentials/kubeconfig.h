@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "operator/kube/credentials/rest_config.h"
 
 // Finds the API server from the files that kubectl reads or from inside a pod. Errors read "file:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/private_files.h"
+#include "base/files/private_files.h"
 #include "base/status_macros.h"
 #include "operator/kube/memory/wal_format.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/wal_format.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "operator/queue/record/decision_record.h"
 #include "operator/scheduler/record/decision_ring.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

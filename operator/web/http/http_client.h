@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/unix_socket.h"
+#include "base/net/unix_socket.h"
 #include "httplib.h"
 
 namespace muster::control {

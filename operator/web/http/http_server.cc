@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/mutex.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 #include "operator/web/http/http_connection.h"
 #include "operator/web/http/listener.h"
 

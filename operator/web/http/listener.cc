@@ -13,8 +13,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/net/unix_socket.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 
 namespace muster::control {
 namespace {

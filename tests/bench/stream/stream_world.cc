@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "operator/kube/memory/object_rules.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/parallel/slices.h"

@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/link_frame.h"
 #include "base/mutex.h"
+#include "base/net/link_frame.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 
 namespace muster::trainer {

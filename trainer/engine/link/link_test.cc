@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/link_frame.h"
+#include "base/net/link_frame.h"
 #include "gtest/gtest.h"
 
 namespace muster::trainer {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/json.h"
 #include "base/mutex.h"
 #include "trainer/checkpoint/claim.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/storage_trouble.h"
+#include "base/files/storage_trouble.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/engine/state/training_state.h"

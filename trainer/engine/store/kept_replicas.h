@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/engine/link/copy_folder.h"
 #include "trainer/engine/store/rejoin.h"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
-#include "base/link_frame.h"
-#include "base/process.h"
+#include "base/files/files.h"
+#include "base/net/link_frame.h"
+#include "base/process/process.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"

@@ -11,7 +11,7 @@
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "c10/core/ScalarType.h"
 #include "trainer/model/block.h"
 

@@ -8,7 +8,7 @@
 #include "ATen/core/Tensor.h"
 #include "ATen/core/ivalue.h"
 #include "absl/status/statusor.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::trainer {
 

@@ -43,9 +43,9 @@ def _block(expression, indent):
     return "|-\n" + "\n".join(" " * indent + line for line in lines)
 
 
-def _quoted(text):
-    """A string as JSON, which every reader of YAML reads."""
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value):
+    """A value as JSON in one line, which every reader of YAML reads."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def rules_text(source):
@@ -63,7 +63,14 @@ def rules_text(source):
 
 
 def board_text(board):
-    return json.dumps(grafana_board.dashboard(board), indent=1, ensure_ascii=False) + "\n"
+    """A dashboard in JSON with one line for each panel, so that a diff shows which panels changed."""
+    fields = []
+    for key, value in grafana_board.dashboard(board).items():
+        text = _quoted(value)
+        if key == "panels":
+            text = "[\n" + ",\n".join(f"  {_quoted(panel)}" for panel in value) + "\n ]"
+        fields.append(f" {_quoted(key)}: {text}")
+    return "{\n" + ",\n".join(fields) + "\n}\n"
 
 
 def files():

@@ -97,7 +97,7 @@ absl::Status E2eWorld::Install() {
 }
 
 absl::StatusOr<std::string> E2eWorld::Documented(const std::string& block) {
-  for (const char* name : {"docs/operations.md", "docs/queues.md"}) {
+  for (const char* name : {"docs/operator-process.md", "docs/operations.md", "docs/queues.md"}) {
     MUSTER_ASSIGN_OR_RETURN(const std::string page, ReadFile(FileSystem(), SourcePath(name)));
     for (const char* mark : {"run: ", "run in background: "}) {
       const std::string commands = BlockAfter(page, absl::StrCat(mark, block));

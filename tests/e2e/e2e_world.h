@@ -31,10 +31,10 @@ struct E2eOptions {
   bool supervise = false;
 };
 
-// A private control plane with muster installed as docs/operations.md describes: the CRD, operators
-// as processes under their own ServiceAccount, and machines, each a muster-local-nodes process with
-// the client certificate of a node. The destructor ends everything that was started. Not
-// thread-safe.
+// A private control plane with muster installed as docs/operator-process.md describes: the CRD,
+// operators as processes under their own ServiceAccount, and machines, each a muster-local-nodes
+// process with the client certificate of a node. The destructor ends everything that was started.
+// Not thread-safe.
 class E2eWorld {
  public:
   static absl::StatusOr<std::unique_ptr<E2eWorld>> Create(const E2eOptions& options = {});
@@ -44,7 +44,8 @@ class E2eWorld {
   TestCluster& cluster() { return *cluster_; }
   const std::string& folder() const { return folder_; }
 
-  // The block of commands marked with this name in docs/operations.md or docs/queues.md.
+  // Returns the block of commands that is marked with this name in docs/operator-process.md,
+  // docs/operations.md or docs/queues.md.
   static absl::StatusOr<std::string> Documented(const std::string& block);
   // Runs that block in folder(), as an administrator would in the root of the tree. Returns its
   // standard output.

@@ -15,7 +15,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +33,7 @@
 #include "agent/worker/worker_agent.h"
 #include "agent/worker/worker_flags.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/files/files.h"
 #include "base/files/private_files.h"
@@ -44,11 +44,6 @@
 
 namespace muster::agent {
 namespace {
-
-std::string Env(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
 
 void Show(std::string_view line) {
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -111,9 +106,9 @@ int Install(const std::string& folder) {
 int Main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "install") return Install(argv[2]);
   std::signal(SIGHUP, SIG_IGN);
-  const StopSignals signals;                                              // 1
-  prctl(PR_SET_CHILD_SUBREAPER, 1);                                       // 2
-  const absl::StatusOr<Flags> flags = ParseWorkerFlags(argc, argv, Env);  // 3
+  const StopSignals signals;                                                              // 1
+  prctl(PR_SET_CHILD_SUBREAPER, 1);                                                       // 2
+  const absl::StatusOr<Flags> flags = ParseWorkerFlags(argc, argv, EnvironmentVariable);  // 3
   if (!flags.ok()) return BadInput(flags.status());
   absl::StatusOr<WorkerAgentOptions> options = ToWorkerAgentOptions(*flags);
   if (!options.ok()) return BadInput(options.status());
@@ -125,7 +120,7 @@ int Main(int argc, char** argv) {
         .MakeDirectories(options->log_directory)
         .IgnoreError();  // it logs its own errors
   }
-  const SocketFolder sockets(options->log_directory, Env("TMPDIR"));
+  const SocketFolder sockets(options->log_directory, EnvironmentVariable("TMPDIR"));
   options->socket_directory = sockets.path();
   if (options->gpus > 0) options->hardware = ReadHardware(options->nvml);  // 4
   const std::string& exit_file = flags->at("exit-file");

@@ -12,7 +12,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "agent/node/node_agent.h"
 #include "agent/node/node_flags.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/exit_codes.h"
 #include "base/files/files.h"
 #include "base/logging.h"
@@ -35,11 +35,6 @@ namespace {
 
 constexpr size_t kMaxAuthorityBytes = size_t{1} << 20;
 
-std::string Env(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
-
 int Fail(const absl::Status& status, int code) {
   std::fprintf(stderr, "muster-node-agent: %s\n", std::string(status.message()).c_str());
   return code;
@@ -48,8 +43,8 @@ int Fail(const absl::Status& status, int code) {
 int Main(int argc, char** argv) {
   std::signal(SIGHUP, SIG_IGN);
   const StopSignals signals;  // 1
-  absl::StatusOr<NodeAgentFlags> flags =
-      ParseNodeAgentFlags(std::vector<std::string>(argv + 1, argv + argc), Env);  // 2
+  absl::StatusOr<NodeAgentFlags> flags = ParseNodeAgentFlags(
+      std::vector<std::string>(argv + 1, argv + argc), EnvironmentVariable);  // 2
   if (!flags.ok()) {
     const int code = Fail(flags.status(), kExitBadInput);
     std::fprintf(stderr, "%s", NodeAgentUsage().c_str());

@@ -1,5 +1,7 @@
 #include "base/environment.h"
 
+#include <cstdlib>
+
 namespace muster {
 
 std::string ExpandVariables(const std::string& text, const Environment& environment) {
@@ -19,6 +21,11 @@ std::string ExpandVariables(const std::string& text, const Environment& environm
     }
   }
   return out;
+}
+
+std::string EnvironmentVariable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace muster

@@ -13,6 +13,9 @@ using Environment = std::map<std::string, std::string>;
 // $$ becomes one dollar sign.
 std::string ExpandVariables(const std::string& text, const Environment& environment);
 
+// Returns the variable of this process; empty if it is not set.
+std::string EnvironmentVariable(const std::string& name);
+
 }  // namespace muster
 
 #endif  // MUSTER_BASE_ENVIRONMENT_H_

@@ -29,7 +29,6 @@
 #include "cli/run/run_outcome.h"
 #include "cli/run/run_session.h"
 #include "cli/run/run_watch.h"
-#include "cli/run/script_hashes.h"
 #include "cli/run/template_notes.h"
 #include "operator/api/manifest.h"
 #include "operator/notify/receivers.h"

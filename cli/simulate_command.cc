@@ -18,7 +18,7 @@
 #include "cli/simulate/jobs_svg.h"
 #include "cli/simulate/occupancy_svg.h"
 #include "cli/simulate/sim_cluster.h"
-#include "cli/simulate/sim_text.h"
+#include "cli/simulate/sim_report.h"
 #include "cli/simulate/sim_trace.h"
 #include "cli/simulate/simulator.h"
 #include "operator/queue/book/decision.h"

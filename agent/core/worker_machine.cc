@@ -1,13 +1,18 @@
 #include "agent/core/worker_machine.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "agent/core/copies_layout.h"
 #include "agent/core/message_fit.h"
+#include "base/byte_text.h"
 #include "base/exit_codes.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "proto/muster/v1alpha1/memory_copies.h"
 #include "proto/muster/v1alpha1/protocol.h"
 #include "proto/muster/v1alpha1/round_id.h"
 
@@ -15,6 +20,7 @@ namespace muster::agent {
 
 using google::protobuf::util::MessageDifferencer;
 using v1alpha1::AgentMessage;
+using v1alpha1::FromTrainer;
 using v1alpha1::RoundId;
 using v1alpha1::ToTrainer;
 
@@ -22,6 +28,15 @@ namespace {
 
 // A gap between ticks longer than this means that the agent itself was not running.
 constexpr absl::Duration kLongTick = absl::Seconds(1);
+
+// The part of the operator's patience with a prepared round that may be spent on fetching; the rest
+// is for the ranks to start.
+constexpr double kShareOfPrepare = 0.5;
+
+// A script may report every step, and steps may be fast. Of its checkpoints the newest counts.
+constexpr absl::Duration kBetweenBatches = absl::Milliseconds(100);
+// The operator takes some thousand steps a second of one worker; of more the newest count.
+constexpr int kMostOfABatch = 200;
 
 void Put(AgentMessage& message, const v1alpha1::WorkerReady& v) { *message.mutable_ready() = v; }
 void Put(AgentMessage& message, const v1alpha1::WorkerJoined& v) { *message.mutable_joined() = v; }
@@ -307,6 +322,143 @@ void WorkerMachine::NoteFreeze(absl::Time awake) {
                          "; the operator has replaced this worker or will"));
 }
 
+// The functions from here on deal with copies beyond those of the ranks' memory: replicas of
+// others' copies, which this agent keeps, of its own ranks' copies, which another keeps, and copies
+// on the disk of the node.
+
+void WorkerMachine::ServeReplicas(const v1alpha1::TrainingJobSpec& spec) {
+  if (!WantsReplicas(spec) && !WantsCopiesOnDisk(spec)) return;
+  const v1alpha1::MemoryCheckpointSpec& memory = spec.checkpoint().memory();
+  // Half of the memory is for this worker's own copies.
+  const int64_t room = WantsReplicas(spec) ? ParseBytes(memory.size()).value_or(0) / 2 : 0;
+  Do(agent::ServeReplicas{room, memory.disk().path()});
+}
+
+void WorkerMachine::FetchReplicas(const v1alpha1::PrepareRound& prepare) {
+  if (prepare.fresh()) return;
+  const bool elsewhere = WantsReplicas(round_spec_) && !prepare.replicas_at().empty();
+  if (!elsewhere && !WantsCopiesOnDisk(round_spec_)) return;
+  fetching_ = true;
+  // A spare takes the place of another worker.
+  const int of = prepare.has_copies_of() ? prepare.copies_of() : config_.worker.index();
+  Do(agent::FetchReplicas{of,
+                          {prepare.replicas_at().begin(), prepare.replicas_at().end()},
+                          kShareOfPrepare * settings_->prepare_deadline});
+}
+
+void WorkerMachine::AddReplicaFolders(int local_rank, v1alpha1::TrainerPrepare& prepare) const {
+  if (!keeps_copies()) return;
+  for (const int index : replicas_in_memory_) {
+    prepare.add_replica_directories(
+        CopiesOfRank(ReplicasOfWorker(config_.copies_directory, index), local_rank));
+  }
+}
+
+void WorkerMachine::On(const ReplicasChanged& event) {
+  kept_ = event.kept;
+  replicas_in_memory_ = event.in_memory;
+  ReportIfAttached(*kept_);
+}
+
+void WorkerMachine::On(const ReplicasFetched&) {
+  fetching_ = false;
+  if (phase_ != Phase::kPreparing || ready_.has_value()) return;
+  for (RankSlot& slot : slots_) {
+    if (slot.alive && slot.kill_reason == KillReason::kNone) SendPrepare(slot);
+  }
+}
+
+// A rank whose process has ended hears nothing: the next one is in another round, in which its peer
+// is named again.
+void WorkerMachine::On(const ReplicaReported& event) {
+  const RankSlot& slot = slots_[event.local_rank];
+  if (phase_ != Phase::kRunning || !slot.alive) return;
+  v1alpha1::ToTrainer message;
+  *message.mutable_replica() = event.report;
+  ToRank(slot, std::move(message));
+}
+
+void WorkerMachine::OnReplicate(const v1alpha1::ReplicateCopies& replicate) {
+  if (!Same(replicate.round(), round_)) return;
+  std::optional<v1alpha1::ReplicaPeer> peer;
+  if (replicate.has_peer()) peer = replicate.peer();
+  Do(ReplicateTo{std::move(peer)});
+}
+
+void WorkerMachine::OnToDisk(const v1alpha1::CopyToDisk& order) {
+  if (Same(order.round(), round_)) Do(KeepOnDisk{order.from_step()});
+}
+
+// The functions from here on hear a job's own command and give it notice. It says nothing unless
+// its script uses the client (agent/client), so nothing is required of it.
+
+void WorkerMachine::OnCommandMessage(RankSlot& slot, const FromTrainer& message) {
+  if (message.has_hello()) {
+    slot.got_hello = true;
+    return;
+  }
+  // A process that is being replaced belongs to an earlier round. Rank 0 speaks for all.
+  if (phase_ == Phase::kPreparing || first_rank_ + slot.local_rank != 0) return;
+  if (message.has_steps()) AddCommandSteps(slot, message.steps());
+  if (!message.has_checkpoint()) return;
+  command_saved_ = message.checkpoint();
+  command_saved_->mutable_version()->set_attempt(round_.round());
+  FlushCommandSaved(/*now=*/false);
+}
+
+// The time since the last report was spent on its steps. The first one of a process also has the
+// time that the script took to load, which cannot be told apart.
+void WorkerMachine::AddCommandSteps(RankSlot& slot, const v1alpha1::StepReports& reports) {
+  *command_steps_.mutable_round() = round_;
+  for (const v1alpha1::StepReport& reported : reports.steps()) {
+    v1alpha1::StepReport& step = *command_steps_.add_steps();
+    step = reported;
+    step.mutable_version()->set_attempt(round_.round());
+    const bool first = !slot.reported_at.has_value();
+    const double seconds =
+        absl::ToDoubleSeconds(now_ - slot.reported_at.value_or(slot.launched_at));
+    first ? step.mutable_times()->set_init(seconds) : step.mutable_times()->set_compute(seconds);
+    slot.reported_at = now_;
+  }
+  auto* steps = command_steps_.mutable_steps();
+  const int too_many = steps->size() - kMostOfABatch;
+  if (too_many > 0) steps->DeleteSubrange(0, too_many);
+}
+
+void WorkerMachine::FlushCommandSteps(bool now) {
+  if (command_steps_.steps().empty()) return;
+  if (!now && now_ - command_steps_sent_ < kBetweenBatches) return;
+  command_steps_sent_ = now_;
+  AgentMessage report;
+  *report.mutable_steps() = std::exchange(command_steps_, {});
+  Report(std::move(report));
+}
+
+// The steps that the checkpoint has in it go first.
+void WorkerMachine::FlushCommandSaved(bool now) {
+  if (!command_saved_.has_value()) return;
+  if (!now && now_ - command_saved_sent_ < kBetweenBatches) return;
+  command_saved_sent_ = now_;
+  FlushCommandSteps(/*now=*/true);
+  AgentMessage report;
+  *report.mutable_checkpoint() = *std::exchange(command_saved_, std::nullopt);
+  Report(std::move(report));
+}
+
+bool WorkerMachine::CommandHearsNotices() const {
+  return RunsCommand() && std::any_of(slots_.begin(), slots_.end(), [](const RankSlot& slot) {
+           return slot.alive && slot.got_hello;
+         });
+}
+
+void WorkerMachine::TellToLeave(RankSlot& slot, absl::Time deadline) {
+  if (!slot.got_hello) return;
+  ToTrainer message;
+  message.mutable_stop()->set_save(true);
+  message.mutable_stop()->set_seconds(absl::ToDoubleSeconds(deadline - now_));
+  ToRank(slot, std::move(message));
+}
+
 void WorkerMachine::Say(AgentMessage message) {
   for (AgentMessage& part : FitToLimits(std::move(message))) Do(SendToOperator{std::move(part)});
 }
@@ -354,9 +506,7 @@ bool WorkerMachine::AnyAlive() const {
 }
 
 // The instances used by the machine's other files.
-template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerReady&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerJoined&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerFinished&);
-template void WorkerMachine::ReportIfAttached(const v1alpha1::ReplicasKept&);
 
 }  // namespace muster::agent

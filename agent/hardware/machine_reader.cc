@@ -1,5 +1,7 @@
 #include "agent/hardware/machine_reader.h"
 
+#include <sys/timex.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -176,6 +178,14 @@ std::vector<DiskReading> ReadDisks(const SysfsTree& sys) {
 std::optional<int> NumaNodeOfPci(const SysfsTree& sys, const std::string& pci_address) {
   if (!IsPciAddress(pci_address)) return std::nullopt;
   return NumaNode(sys, absl::StrCat("bus/pci/devices/", pci_address));
+}
+
+std::optional<ClockReading> ReadKernelClock() {
+  timex clock = {};
+  const int state = ::adjtimex(&clock);
+  if (state == -1) return std::nullopt;
+  return ClockReading{.synchronized = state != TIME_ERROR && (clock.status & STA_UNSYNC) == 0,
+                      .max_error_seconds = static_cast<double>(clock.maxerror) * 1e-6};
 }
 
 }  // namespace muster::agent

@@ -8,8 +8,9 @@
 #include "agent/hardware/reading.h"
 #include "agent/hardware/sysfs_tree.h"
 
-// Reads a machine's hardware, except GPUs, from sysfs. Each function returns what it finds, in the
-// order of names; what it cannot read is left out. Blocking calls of some microseconds per file.
+// Reads a machine's hardware, except GPUs: all but the clock from sysfs. Each function returns what
+// it finds, in the order of names; what it cannot read is left out. Blocking calls of some
+// microseconds per file.
 namespace muster::agent {
 
 std::vector<NumaReading> ReadNumaNodes(const SysfsTree& sys);
@@ -21,6 +22,10 @@ std::vector<InfinibandReading> ReadInfinibandPorts(const SysfsTree& sys);
 std::vector<DiskReading> ReadDisks(const SysfsTree& sys);
 // Returns the NUMA node of a PCI device; nullopt if the machine has none, or does not tell.
 std::optional<int> NumaNodeOfPci(const SysfsTree& sys, const std::string& pci_address);
+
+// Asks the kernel how well its clock is set, which needs no rights. Returns nullopt where the call
+// is not allowed, as in some sandboxes.
+std::optional<ClockReading> ReadKernelClock();
 
 }  // namespace muster::agent
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -181,6 +182,14 @@ TEST(OwnMachineTest, HasNumaNodesOrNone) {
     EXPECT_GE(node.index, 0);
     EXPECT_FALSE(node.cpus.empty() && node.memory_bytes == 0);
   }
+}
+
+TEST(KernelClockTest, ThisMachinesClockHasABoundOrCannotBeAsked) {
+  const std::optional<ClockReading> clock = ReadKernelClock();
+  if (!clock.has_value()) GTEST_SKIP() << "adjtimex is not allowed here";
+  EXPECT_GE(clock->max_error_seconds, 0);
+  // The kernel itself calls a clock unsynchronized whose error may be 16 s or more.
+  if (clock->synchronized) EXPECT_LT(clock->max_error_seconds, 16);
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "agent/hardware/reading.h"
 #include "agent/node/health_fault.h"
 
@@ -19,6 +21,12 @@ using XidCounts = std::map<std::pair<std::string, uint64_t>, uint64_t>;
 inline constexpr size_t kMostXidPairs = 4096;
 
 void Count(const std::vector<XidEvent>& events, XidCounts& counts);
+
+// The counts as a file, so that a GPU with a fault does not become healthy because its agent was
+// started anew: the driver tells an error once. The file belongs below /run, which is empty after
+// each start of the machine. {"GPU-5f...": {"79": 1}}
+std::string FormatXids(const XidCounts& counts);
+absl::StatusOr<XidCounts> ParseXids(std::string_view text);
 
 // Returns what an XID says about the GPU if work on it cannot go on before it is reset or replaced;
 // an empty text for those that a program caused, or that the driver has dealt with. After NVIDIA's

@@ -17,9 +17,7 @@
 #include "agent/hardware/network_interfaces.h"
 #include "agent/hardware/sysfs_tree.h"
 #include "agent/worker/ranks/gpu_plan.h"
-#include "agent/worker/ranks/nccl_hints.h"
 #include "agent/worker/ranks/near_cpus.h"
-#include "agent/worker/ranks/user_command.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 

@@ -1,6 +1,5 @@
 #include "base/object_store/storage.h"
 
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,11 +20,6 @@
 namespace muster {
 namespace {
 
-std::string Get(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 Environment AwsVariables() {
   Environment out;
   for (const char* name :
@@ -35,7 +29,7 @@ Environment AwsVariables() {
         "AWS_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
         "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
         "AWS_CONTAINER_AUTHORIZATION_TOKEN"}) {
-    if (std::string value = Get(name); !value.empty()) out[name] = std::move(value);
+    if (std::string value = EnvironmentVariable(name); !value.empty()) out[name] = std::move(value);
   }
   return out;
 }
@@ -46,14 +40,14 @@ absl::StatusOr<std::shared_ptr<CredentialsCache>> OpenCredentials(const std::str
   // An agent has an address of this machine, which no proxy knows.
   const bool proxies = !std::holds_alternative<ContainerAgent>(choice);
   auto transport = std::make_unique<CurlTransport>(
-      CurlOptions{.authorities = Get("AWS_CA_BUNDLE"), .proxies = proxies});
+      CurlOptions{.authorities = EnvironmentVariable("AWS_CA_BUNDLE"), .proxies = proxies});
   auto source = MakeCredentialsSource(choice, std::move(transport), FileSystem());
   return std::make_shared<CredentialsCache>(std::move(source), Clock::Real());
 }
 
 std::string FirstOf(const char* first, const char* second) {
-  std::string value = Get(first);
-  return value.empty() ? Get(second) : value;
+  std::string value = EnvironmentVariable(first);
+  return value.empty() ? EnvironmentVariable(second) : value;
 }
 
 }  // namespace
@@ -63,8 +57,8 @@ absl::StatusOr<std::unique_ptr<Files>> OpenObjectStore(const StoreAddress& addre
   options.endpoint = std::string(absl::StripSuffix(address.endpoint, "/"));
   if (!address.region.empty()) options.region = address.region;
   MUSTER_ASSIGN_OR_RETURN(options.credentials, OpenCredentials(address.region));
-  auto transport =
-      std::make_unique<CurlTransport>(CurlOptions{.authorities = Get("AWS_CA_BUNDLE")});
+  auto transport = std::make_unique<CurlTransport>(
+      CurlOptions{.authorities = EnvironmentVariable("AWS_CA_BUNDLE")});
   auto client = std::make_unique<S3Client>(std::move(options), std::move(transport), Clock::Real(),
                                            [](absl::Duration wait) { absl::SleepFor(wait); });
   return std::make_unique<S3Files>(std::move(client), S3Files::Options());

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/field_error.h"
-#include "base/yaml/text_check.h"
+#include "base/utf8.h"
 #include "base/yaml/yaml_scalar.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/exceptions.h"

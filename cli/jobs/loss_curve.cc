@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "base/xml_text.h"
 #include "cli/simulate/axis_step.h"
 
 namespace muster::cli {
@@ -39,10 +39,6 @@ Range LossRange(const std::vector<LossPoint>& points, std::optional<double> floo
   if (floor) widen(*floor);
   const double margin = std::max((range.high - range.low) * 0.05, 1e-9);
   return {range.low - margin, range.high + margin};
-}
-
-std::string Escape(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
 constexpr double kWidth = 860, kHeight = 420, kLeft = 76, kRight = 24, kTop = 44, kBottom = 48;
@@ -159,7 +155,7 @@ std::string Legend(bool validation, std::optional<double> floor, absl::string_vi
   if (floor) {
     absl::StrAppendFormat(&out,
                           "<text x='%g' y='26' text-anchor='end' fill='#6b7280'>%s %.3f</text>\n",
-                          kWidth - kRight - 230, Escape(floor_name), *floor);
+                          kWidth - kRight - 230, EscapeXml(floor_name), *floor);
   }
   return out;
 }
@@ -174,7 +170,7 @@ std::string LossCurveSvg(std::vector<LossPoint> points, absl::string_view title,
       "font-family='sans-serif' font-size='12' fill='#374151'>\n"
       "<rect width='100%%' height='100%%' fill='white'/>\n"
       "<text x='%g' y='26' font-size='15' font-weight='bold'>%s</text>\n",
-      kWidth, kHeight, kWidth, kHeight, kLeft, Escape(title));
+      kWidth, kHeight, kWidth, kHeight, kLeft, EscapeXml(title));
   if (points.empty()) {
     absl::StrAppend(&out, "<text x='76' y='80'>no steps yet</text>\n</svg>\n");
     return out;

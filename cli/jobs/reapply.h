@@ -9,7 +9,7 @@
 namespace muster::cli {
 
 // Holds the hashes of the scripts that a job's command names, as made by ScriptHashes()
-// (cli/run/script_hashes.h).
+// (cli/jobs/worker_program.h).
 inline constexpr char kScriptsAnnotation[] = "muster.dev/scripts";
 
 // The action of `muster run` on a job that already exists under the manifest's name.

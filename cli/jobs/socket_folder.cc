@@ -1,6 +1,5 @@
 #include "cli/jobs/socket_folder.h"
 
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/environment.h"
 #include "base/files/files.h"
 #include "base/files/private_files.h"
 #include "base/net/unix_socket.h"
@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kMaxPath = 4096;
 
 bool Fits(const JobPaths& paths, const std::string& folder) {
-  const size_t longest = JoinPath(folder, paths.http_socket_name()).size();
-  return !folder.empty() && folder.front() == '/' && longest < sizeof(sockaddr_un::sun_path);
+  return !folder.empty() && folder.front() == '/' &&
+         UnixSocketAddress(JoinPath(folder, paths.http_socket_name())).ok();
 }
 
 std::vector<std::string> Candidates(const SocketPlaces& places) {
@@ -34,8 +34,7 @@ std::vector<std::string> Candidates(const SocketPlaces& places) {
 }  // namespace
 
 SocketPlaces SocketPlaces::OfThisUser() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  return {.runtime = runtime == nullptr ? "" : runtime, .shared = "/tmp"};
+  return {.runtime = EnvironmentVariable("XDG_RUNTIME_DIR"), .shared = "/tmp"};
 }
 
 absl::StatusOr<std::string> MakeSocketFolder(const JobPaths& paths, const SocketPlaces& places) {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "base/json_fields.h"
+#include "base/xml_text.h"
 
 namespace muster::cli {
 namespace {
@@ -21,10 +21,6 @@ constexpr double kBoldCharacter = 6.7, kCharacter = 5.8;
 constexpr int kNodesInRow = 4;
 constexpr const char* kTaken = "#2f6fb3";
 constexpr const char* kFree = "#dbe6f1";
-
-std::string Escape(const std::string& text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}});
-}
 
 int64_t Number(const Json& json, const char* part, const char* name) {
   return NumberField(ObjectField(json, part), name);
@@ -113,9 +109,9 @@ std::string NodeSvg(const Box& box, double x, double y) {
   const Json& node = *box.domain;
   const int64_t gpus = Number(node, "allocatable", "gpus");
   const bool usable = !node.contains("usable") || node["usable"] != 0;
-  std::string out = absl::StrFormat("<g><title>%s: %d of %d GPUs free%s</title>",
-                                    Escape(StringField(node, "name")), Number(node, "free", "gpus"),
-                                    gpus, usable ? "" : ", not usable");
+  std::string out = absl::StrFormat(
+      "<g><title>%s: %d of %d GPUs free%s</title>", EscapeXml(StringField(node, "name")),
+      Number(node, "free", "gpus"), gpus, usable ? "" : ", not usable");
   out += Rect(x, y, box.width, box.height, "fill='#ffffff' stroke='#b8b8b2' stroke-width='0.6'");
   if (!usable) {
     out += Rect(x + 2, y + 2, box.width - 4, box.height - 4, "fill='#d9c9c4'");
@@ -145,7 +141,7 @@ std::string BoxSvg(const Box& box, double x, double y, int depth) {
                          depth % 2 == 0 ? "rx='4' fill='#f6f6f2' stroke='#c8c8c2'"
                                         : "rx='4' fill='#fdfdfb' stroke='#c8c8c2'");
   out += absl::StrFormat("<text x='%.1f' y='%.1f'><tspan font-weight='bold'>%s</tspan> %s</text>\n",
-                         x + kPad, y + 13, Escape(caption.name), caption.free);
+                         x + kPad, y + 13, EscapeXml(caption.name), caption.free);
   for (const Box& child : box.children) out += BoxSvg(child, x + child.x, y + child.y, depth + 1);
   return out;
 }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "cli/simulate/sim_report.h"
 #include "cli/simulate/sim_trace.h"
-#include "cli/simulate/simulator.h"
 
 namespace muster::cli {
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/simulate/axis_step.h"
+#include "cli/simulate/sim_cluster.h"
 #include "cli/simulate/svg.h"
 
 namespace muster::cli {

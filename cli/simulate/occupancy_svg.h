@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "cli/simulate/simulator.h"
+#include "cli/simulate/sim_report.h"
 
 namespace muster::cli {
 

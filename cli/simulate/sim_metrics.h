@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/simulate/simulator.h"
+#include "cli/simulate/sim_cluster.h"
+#include "cli/simulate/sim_report.h"
+#include "cli/simulate/sim_trace.h"
 #include "operator/placement/topology_tree.h"
 
 namespace muster::cli {

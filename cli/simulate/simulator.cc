@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <queue>
@@ -380,12 +381,6 @@ SimReport Simulator::Run() {
 }
 
 }  // namespace
-
-int64_t JobsNeverStarted(const SimReport& report) {
-  int64_t jobs = 0;
-  for (const NeverStarted& told : report.never_started) jobs += told.jobs;
-  return jobs;
-}
 
 SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
                    const DecisionObserver& observer, const CycleObserver& cycles) {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/simulate/occupancy_svg.h"
 #include "cli/simulate/sim_cluster.h"
-#include "cli/simulate/sim_text.h"
+#include "cli/simulate/sim_report.h"
 #include "cli/simulate/sim_trace.h"
 
 namespace muster::cli {

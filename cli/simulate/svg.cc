@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "base/xml_text.h"
 #include "cli/simulate/axis_step.h"
 
 namespace muster::cli {
@@ -12,10 +12,6 @@ namespace {
 constexpr const char* kPalette[kSvgColours + 1] = {"#2f6fb3", "#e0823d", "#3f9a6b", "#b5476b",
                                                    "#7a63b8", "#c2a633", "#3aa3b0", "#8c6d54",
                                                    "#d06ab0", "#a8a8a2"};
-
-std::string Escape(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
-}
 
 struct TimeUnit {
   const char* name;
@@ -39,12 +35,12 @@ std::string SvgHead(double width, double height, double left, absl::string_view 
       "font-family='sans-serif' font-size='12' fill='#40403c'>\n"
       "<rect width='100%%' height='100%%' fill='#fdfdfb'/>\n"
       "<text x='%g' y='26' font-size='15'>%s</text>\n",
-      width, height, width, height, left, Escape(title));
+      width, height, width, height, left, EscapeXml(title));
 }
 
 std::string SvgLabel(double x, double y, const char* anchor, const std::string& text) {
   return absl::StrFormat("<text x='%.1f' y='%.1f' text-anchor='%s'>%s</text>\n", x, y, anchor,
-                         Escape(text));
+                         EscapeXml(text));
 }
 
 std::string SvgTimeAxis(double seconds, double left, double right, double y) {

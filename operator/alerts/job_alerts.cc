@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "operator/alerts/stalled.h"
-
 namespace muster::control {
 namespace {
 

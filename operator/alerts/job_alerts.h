@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/alerts/loss_not_falling.h"
-#include "operator/alerts/loss_spike.h"
-#include "operator/alerts/throughput_drop.h"
+#include "operator/alerts/alert_rules.h"
 #include "operator/alerts/training_history.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 

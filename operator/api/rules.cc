@@ -7,11 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/json_fields.h"
-#include "operator/api/gpu_rules.h"
 #include "operator/api/model_rules.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/recovery_rules.h"
-#include "operator/api/spare_rules.h"
 #include "operator/api/unless.h"
 #include "planner/layout.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
@@ -40,6 +38,8 @@ using v1alpha1::WorkersSpec;
 using Broken = std::optional<std::string>;
 
 constexpr size_t kMaxNameLength = 48;
+// The maximum of workers.count.
+constexpr int64_t kMostPods = 5000;
 
 Broken JobName(const v1alpha1::TrainingJob& job) {
   const std::string& name = job.metadata().name();
@@ -116,6 +116,20 @@ Broken OffloadOfDividedWeights(const v1alpha1::ParallelismSpec& parallelism) {
 Broken OffloadHasDirectory(const v1alpha1::OffloadSpec& offload) {
   return Unless(offload.has_directory() ||
                 (offload.optimizer() != "Disk" && offload.weights() != "Disk"));
+}
+
+Broken ScriptWithoutGpus(const TrainingJobSpec& spec) {
+  return Unless(!spec.trainer().model().has_torch_script() || spec.workers().gpus() == 0);
+}
+
+Broken OffloadWithoutGpus(const TrainingJobSpec& spec) {
+  const v1alpha1::OffloadSpec& offload = spec.trainer().parallelism().offload();
+  return Unless((offload.optimizer() != "Disk" && offload.weights() != "Disk") ||
+                spec.workers().gpus() == 0);
+}
+
+Broken RdmaOfTheTrainersGpus(const TrainingJobSpec& spec) {
+  return Unless(!spec.has_trainer() || !spec.workers().has_rdma() || spec.workers().gpus() > 0);
 }
 
 Broken CommandCheckpoint(const TrainingJobSpec& spec) {
@@ -257,8 +271,32 @@ Broken ManagedBy(const TrainingJobSpec& spec) {
   return Unless(!spec.has_managed_by() || RE2::FullMatch(spec.managed_by(), name));
 }
 
+// So many workers, or spares, must be whole slices of the largest kind.
+Broken SlicesDivide(const TopologySpec& topology, int32_t workers) {
+  if (topology.slices_size() == 0 || topology.slices(0).workers() < 1) return {};
+  const int32_t slice = topology.slices(0).workers();
+  return Unless(workers % slice == 0, absl::StrCat("here ", workers, " and ", slice));
+}
+
 Broken SlicesDivideCount(const TrainingJobSpec& spec) {
   return SlicesDivide(spec.topology(), spec.workers().count());
+}
+
+Broken SlicesDivideSpares(const TrainingJobSpec& spec) {
+  return SlicesDivide(spec.topology(), spec.workers().spares());
+}
+
+Broken SparesWithoutGrowth(const TrainingJobSpec& spec) {
+  return Unless(spec.workers().spares() == 0 || spec.elastic().policy() != "Grow");
+}
+
+Broken SparesOfEquals(const TrainingJobSpec& spec) {
+  return Unless(spec.workers().spares() == 0 || spec.success_policy() != "Leader");
+}
+
+Broken PodsWithSpares(const WorkersSpec& workers) {
+  const int64_t pods = int64_t{workers.count()} + workers.spares();
+  return Unless(pods <= kMostPods, absl::StrCat("here ", pods));
 }
 
 Broken LinkTestOfTheTrainer(const TrainingJobSpec& spec) {

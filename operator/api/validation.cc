@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -17,7 +18,6 @@
 #include "base/object_store/place.h"
 #include "google/protobuf/descriptor.h"
 #include "operator/api/codec.h"
-#include "operator/api/raw_schema.h"
 #include "operator/api/rules.h"
 #include "operator/api/schema.h"
 #include "operator/api/template_gpus.h"
@@ -64,6 +64,78 @@ bool InRange(const FieldSchema& schema, double value) {
          !(schema.has_maximum() && value > schema.maximum()) &&
          !(schema.has_exclusive_minimum() && value <= schema.exclusive_minimum()) &&
          !(schema.has_exclusive_maximum() && value >= schema.exclusive_maximum());
+}
+
+// Checks JSON against a structural schema: type, properties, items, required, maxItems, minLength,
+// maxLength. Fields that the schema does not name are accepted. Appends every error.
+void CheckRaw(const Json& schema, const Json& json, absl::string_view path, FieldErrors& errors);
+
+// Returns the limit `name` of the schema, or `otherwise` if it has none.
+size_t Limit(const Json& schema, const char* name, size_t otherwise) {
+  const auto found = schema.find(name);
+  return found == schema.end() ? otherwise : found->get<size_t>();
+}
+
+void CheckRawObject(const Json& schema, const Json& json, absl::string_view path,
+                    FieldErrors& errors) {
+  if (!json.is_object()) {
+    errors.push_back({std::string(path), absl::StrCat("want an object, got ", Describe(json))});
+    return;
+  }
+  if (const auto required = schema.find("required"); required != schema.end()) {
+    for (const Json& name : *required) {
+      const auto found = json.find(name.get<std::string>());
+      if (found == json.end() || found->is_null()) {
+        errors.push_back({FieldPath(path, name.get<std::string>()), "is required and missing"});
+      }
+    }
+  }
+  const auto properties = schema.find("properties");
+  if (properties == schema.end()) return;
+  for (const auto& [name, property] : properties->items()) {
+    const auto found = json.find(name);
+    if (found == json.end() || found->is_null()) continue;
+    CheckRaw(property, *found, FieldPath(path, name), errors);
+  }
+}
+
+void CheckRawList(const Json& schema, const Json& json, absl::string_view path,
+                  FieldErrors& errors) {
+  if (!json.is_array()) {
+    errors.push_back({std::string(path), absl::StrCat("want a list, got ", Describe(json))});
+    return;
+  }
+  if (const size_t most = Limit(schema, "maxItems", json.size()); json.size() > most) {
+    errors.push_back(
+        {std::string(path), absl::StrCat("has ", json.size(), " items; want at most ", most)});
+    return;
+  }
+  const auto items = schema.find("items");
+  if (items == schema.end()) return;
+  for (size_t i = 0; i < json.size(); ++i) CheckRaw(*items, json[i], ItemPath(path, i), errors);
+}
+
+void CheckRawString(const Json& schema, const Json& json, absl::string_view path,
+                    FieldErrors& errors) {
+  if (!json.is_string()) {
+    errors.push_back({std::string(path), absl::StrCat("want a string, got ", Describe(json))});
+    return;
+  }
+  const size_t size = json.get_ref<const std::string&>().size();
+  if (size < Limit(schema, "minLength", 0)) {
+    errors.push_back({std::string(path), "must not be empty"});
+  }
+  if (const size_t most = Limit(schema, "maxLength", size); size > most) {
+    errors.push_back(
+        {std::string(path), absl::StrCat("is ", size, " characters long; want at most ", most)});
+  }
+}
+
+void CheckRaw(const Json& schema, const Json& json, absl::string_view path, FieldErrors& errors) {
+  const Json type = schema.value("/type"_json_pointer, Json());
+  if (type == "object") return CheckRawObject(schema, json, path, errors);
+  if (type == "array") return CheckRawList(schema, json, path, errors);
+  if (type == "string") return CheckRawString(schema, json, path, errors);
 }
 
 class FieldValidator {

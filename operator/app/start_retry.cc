@@ -3,7 +3,6 @@
 #include <string>
 
 #include "base/logging.h"
-#include "operator/app/cache_sync_timeout.h"
 #include "operator/kube/api_error.h"
 
 namespace muster::control {

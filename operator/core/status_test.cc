@@ -1,8 +1,8 @@
 // Tests the policies that only report: progress, checkpoint, admission, deadline.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/ending/lifetime.h"
 #include "operator/core/saves/checkpoint.h"
-#include "operator/core/state/finalizer.h"
 #include "operator/core/state/progress.h"
 #include "operator/core/testing/test_world.h"
 

@@ -1,21 +1,38 @@
 #include "operator/core/summary.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "operator/core/ending/ended.h"
 #include "operator/core/failure/fence.h"
 #include "operator/core/growth/keep_spares.h"
 #include "operator/core/leave/spares.h"
 #include "operator/core/resume/floor.h"
-#include "operator/core/round/elastic.h"
-#include "operator/core/startup.h"
+#include "operator/core/round/next_members.h"
 #include "operator/core/state/spec_values.h"
+#include "operator/core/state/workers.h"
 
 namespace muster::control {
 namespace {
+
+constexpr size_t kMaxMessage = 512;
+
+// Every container waits with one of these while nothing is wrong.
+bool IsUsual(absl::string_view reason) {
+  constexpr std::array<absl::string_view, 3> kUsual = {"", "ContainerCreating", "PodInitializing"};
+  return std::find(kUsual.begin(), kUsual.end(), reason) != kUsual.end();
+}
+
+const ContainerWait* FindBlocked(const PodView& pod) {
+  if (pod.deleting || pod.phase != PodPhase::kPending) return nullptr;
+  const auto found = std::find_if(pod.waiting.begin(), pod.waiting.end(),
+                                  [](const ContainerWait& wait) { return !IsUsual(wait.reason); });
+  return found == pod.waiting.end() ? nullptr : &*found;
+}
 
 // The reason why the job had no place stays until it has one, or another reason. "No pod is bound
 // yet", which is true in between, would cost a write for each waiting job.
@@ -200,6 +217,22 @@ JobState StateOf(const Draft& draft) {
 }
 
 }  // namespace
+
+std::optional<std::string> DescribeBlockedPod(const Draft& draft) {
+  for (const Worker& worker : draft.workers) {
+    if (worker.pod == nullptr || worker.ended || worker.index >= draft.WorkersWanted()) continue;
+    const ContainerWait* wait = FindBlocked(*worker.pod);
+    if (wait == nullptr) continue;
+    std::string text =
+        absl::StrCat("pod ", worker.pod->name, " does not start on node ", worker.pod->node,
+                     ": container ", wait->container, ": ", wait->reason);
+    if (!wait->message.empty()) {
+      absl::StrAppend(&text, ": ", absl::string_view(wait->message).substr(0, kMaxMessage));
+    }
+    return text;
+  }
+  return std::nullopt;
+}
 
 void Summarize(Draft& draft) {
   if (draft.view.job.deleting) return;

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,10 +14,10 @@
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/local/pod_admission.h"
 #include "operator/local/pod_command.h"
 #include "operator/local/pod_status.h"
 #include "operator/local/pod_volumes.h"
+#include "operator/objects/object_records.h"
 
 namespace muster::control {
 namespace {
@@ -47,6 +49,68 @@ Environment OwnEnvironment() {
     if (!ours) env[name] = text.substr(equals + 1);
   }
   return env;
+}
+
+// Why a node rejects a pod that was bound to it, in a kubelet's terms.
+struct Refusal {
+  std::string reason;  // OutOfcpu, OutOfmemory, OutOfpods, OutOfnvidia.com/gpu, NodeAffinity
+  std::string message;
+};
+
+std::optional<Refusal> Check(const char* resource, int64_t requested, int64_t used,
+                             int64_t capacity) {
+  if (requested <= 0 || requested + used <= capacity) return std::nullopt;
+  return Refusal{
+      absl::StrCat("OutOf", resource),
+      absl::StrCat("Pod was rejected: Node didn't have enough resource: ", resource,
+                   ", requested: ", requested, ", used: ", used, ", capacity: ", capacity)};
+}
+
+bool Selects(const Json& pod, const LocalNode& node) {
+  const Json* selector = kube::Find(pod, {"spec", "nodeSelector"});
+  if (selector == nullptr || !selector->is_object()) return true;
+  const Json labels = NewNode(node)["metadata"]["labels"];
+  for (const auto& [key, value] : selector->items()) {
+    if (!labels.contains(key) || labels[key] != value) return false;
+  }
+  return true;
+}
+
+// Returns the resource requests of `pod`, counted as the scheduler counts them.
+Resources RequestsOf(const Json& pod) {
+  const absl::StatusOr<PodRecord> record = ParsePodRecord(pod);
+  return record.ok() ? record->requests : Resources{};
+}
+
+// Returns a refusal unless the pod fits on `node` beside the resources in use, `used`.
+std::optional<Refusal> RefuseUnfit(const Json& pod, const LocalNode& node, const Resources& used) {
+  const Resources wants = RequestsOf(pod);
+  if (auto no = Check("pods", 1, used.slots, node.pods)) return no;
+  if (auto no = Check("cpu", wants.cpu_millis, used.cpu_millis, int64_t{node.cpus} * 1000)) {
+    return no;
+  }
+  if (auto no = Check("memory", wants.memory_bytes, used.memory_bytes, node.memory_bytes)) {
+    return no;
+  }
+  if (auto no = Check("nvidia.com/gpu", wants.gpus, used.gpus, node.gpus)) return no;
+  if (!Selects(pod, node)) {
+    return Refusal{
+        "NodeAffinity",
+        "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node "
+        "affinity/selector"};
+  }
+  return std::nullopt;
+}
+
+// Returns the status of a refused pod: Failed, without containers.
+Json RefusedStatusOf(const Json& pod, const Refusal& refusal, absl::Time now) {
+  const Json* before = kube::Find(pod, {"status"});
+  Json status = before != nullptr && before->is_object() ? *before : Json::object();
+  status["phase"] = "Failed";
+  status["reason"] = refusal.reason;
+  status["message"] = refusal.message;
+  status["startTime"] = kube::FormatTime(now);
+  return status;
 }
 
 }  // namespace

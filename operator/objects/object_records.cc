@@ -9,7 +9,6 @@
 #include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "operator/core/round/gang.h"
-#include "operator/placement/cluster/scheduling_fields.h"
 #include "operator/placement/cluster/tree_amounts.h"
 
 namespace muster::control {

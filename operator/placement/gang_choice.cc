@@ -56,7 +56,7 @@ bool IsBetter(const TopologyTree& tree, const GangCapacity& capacity, const Gang
 
 std::vector<int> Split(const TopologyTree& tree, const GangCapacity& capacity, const GangPlan& plan,
                        const DomainShare& share) {
-  return plan.spot ? SplitBySpot(tree, capacity, plan, share)
+  return plan.spot ? SplitBySpot(tree, capacity, plan.per_worker, *plan.spot, share)
                    : SplitOverNodes(tree, capacity, share);
 }
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "operator/placement/pool_use.h"
-#include "operator/placement/spot_bounds.h"
 
 namespace muster::control {
 namespace {
@@ -42,13 +41,14 @@ NodeKind WithSpot(NodeKind kind, NodeKind::Spot spot) {
 
 class SpotSplitter {
  public:
-  SpotSplitter(const TopologyTree& tree, const GangCapacity& capacity, const GangPlan& plan)
+  SpotSplitter(const TopologyTree& tree, const GangCapacity& capacity, const Resources& per_worker,
+               const SpotLimit& limit)
       : tree_(tree),
         capacity_(capacity),
-        limit_(*plan.spot),
-        on_demand_(tree, plan.per_worker, {}, capacity.occupancy(),
+        limit_(limit),
+        on_demand_(tree, per_worker, {}, capacity.occupancy(),
                    WithSpot(capacity.kind(), NodeKind::Spot::kNone)),
-        spot_(tree, plan.per_worker, {}, capacity.occupancy(),
+        spot_(tree, per_worker, {}, capacity.occupancy(),
               WithSpot(capacity.kind(), NodeKind::Spot::kOnly)) {}
 
   std::vector<int> Run(const DomainShare& share) {
@@ -186,8 +186,9 @@ class SpotSplitter {
 }  // namespace
 
 std::vector<int> SplitBySpot(const TopologyTree& tree, const GangCapacity& capacity,
-                             const GangPlan& plan, const DomainShare& share) {
-  return SpotSplitter(tree, capacity, plan).Run(share);
+                             const Resources& per_worker, const SpotLimit& limit,
+                             const DomainShare& share) {
+  return SpotSplitter(tree, capacity, per_worker, limit).Run(share);
 }
 
 int PoolsWithRoom(const TopologyTree& tree, const GangCapacity& capacity, int level, int index) {

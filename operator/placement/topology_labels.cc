@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "operator/placement/level_order.h"
 
 namespace muster::control {
 namespace {
@@ -261,6 +260,47 @@ std::string Winner(const Votes& votes) {
 bool IsNvlink(const std::string& level) {
   const std::string known = LevelOfLabel(level);
   return level.rfind("nvlink", 0) == 0 || known.rfind("nvlink", 0) == 0;
+}
+
+// Returns true if every domain of `inner` lies within one of `outer`.
+bool LiesWithin(const Topology& topology, size_t inner, size_t outer) {
+  std::map<std::string, const std::string*> place;
+  for (const auto& path : topology.paths) {
+    if (path[inner].empty() || path[outer].empty()) continue;
+    const auto [known, is_new] = place.emplace(path[inner], &path[outer]);
+    if (!is_new && *known->second != path[outer]) return false;
+  }
+  return true;
+}
+
+void SwapLevels(Topology& topology, size_t a, size_t b) {
+  std::swap(topology.levels[a], topology.levels[b]);
+  for (auto& path : topology.paths) std::swap(path[a], path[b]);
+}
+
+// Orders NVLink levels by the nodes. An NVLink domain may be narrower than a leaf (a rack of a leaf
+// group) or broader (a rack with a switch for each half), and no label says which. Moves each of
+// the levels `nvlink` (indices into topology.levels, rising) above its neighbours whose domains
+// each lie within one of its own, and below those that hold each of its own within one domain. If
+// neither nests in the other, or both do, the order stays. Nodes without a domain at one of the two
+// levels do not count, and the levels of `nvlink` keep their order among themselves.
+void OrderLevels(std::vector<size_t> nvlink, Topology& topology) {
+  const auto narrower = [&](size_t a, size_t b) {
+    return LiesWithin(topology, a, b) && !LiesWithin(topology, b, a);
+  };
+  size_t end = topology.levels.size();
+  for (auto level = nvlink.rbegin(); level != nvlink.rend(); ++level) {
+    for (; *level + 1 < end && narrower(*level, *level + 1); ++*level) {
+      SwapLevels(topology, *level, *level + 1);
+    }
+    end = *level;
+  }
+  size_t begin = 0;
+  for (size_t& level : nvlink) {
+    for (; level > begin && narrower(level - 1, level); --level)
+      SwapLevels(topology, level - 1, level);
+    begin = level + 1;
+  }
 }
 
 // NVLink domains have unique identifiers, so the nodes can order their levels.

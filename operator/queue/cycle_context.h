@@ -6,10 +6,10 @@
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/book/decision.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/room/claims.h"
 #include "operator/queue/room/reservations.h"
-#include "operator/queue/schedule.h"
+#include "operator/queue/schedule_options.h"
 
 namespace muster::control {
 

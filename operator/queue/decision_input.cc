@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "operator/placement/inventory.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queued_job.h"
 
 namespace muster::control {

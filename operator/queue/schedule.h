@@ -1,21 +1,16 @@
 #ifndef MUSTER_OPERATOR_QUEUE_SCHEDULE_H_
 #define MUSTER_OPERATOR_QUEUE_SCHEDULE_H_
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/placement/gang_nodes.h"
 #include "operator/placement/inventory.h"
-#include "operator/placement/ring_model.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/book/decision.h"
 #include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queue_spec.h"
 #include "operator/queue/book/queued_job.h"
-#include "operator/queue/refusal_memo.h"
-#include "operator/queue/room/victims.h"
+#include "operator/queue/schedule_options.h"
 
 // Decides which waiting jobs start now and where, who makes room for whom, and why the others wait.
 // The one entry for the operator's decision thread and the simulator. Pure and deterministic.
@@ -26,33 +21,6 @@
 // do not delay that time. Jobs that state no end count as ending last; those of them that started
 // after the head got its reservation count as never ending.
 namespace muster::control {
-
-struct ScheduleOptions {
-  // A worker that was told to stop holds its node for at most this long.
-  absl::Duration stop_grace = absl::Minutes(1);
-  // The cost of stopping a worker, beyond the work that is done twice, and of a shrink, for each
-  // worker of the job; in time of each of its GPUs.
-  absl::Duration restart_cost = absl::Minutes(2);
-  absl::Duration reshape_cost = absl::Seconds(5);
-  // The number of jobs that are tried behind the head of each queue.
-  int backfill_depth = 100;
-  // The most heads of each cohort that get a reservation.
-  int reservations = 8;
-  // The most reservations, over all cohorts, that also hold nodes.
-  int reservations_of_nodes = 4;
-  // The most tries of a search for victims.
-  int victim_search_budget = 4000;
-  // Also move jobs to other nodes when a large job then fits and gains more than that costs.
-  bool defragment = false;
-  std::map<std::string, Link> links;  // as in Place
-  // The nodes that each job may use; null: all nodes for every job.
-  GangGate* gate = nullptr;
-  // Refusals of earlier cycles that still hold; null: nothing is known.
-  RefusalMemo* refused = nullptr;
-};
-
-// Returns the options of the search for victims: its budget, and the cost of each victim.
-VictimOptions VictimOptionsOf(const ScheduleOptions& options);
 
 // Runs one cycle, and applies its decisions to `tree` and `book` at once: started jobs are charged
 // to the tree and run in the book, workers that must go are marked as leaving. The shell then does

@@ -15,7 +15,6 @@
 #include "operator/core/state/round_transition.h"
 #include "operator/core/state/spec_values.h"
 #include "operator/kube/object_meta.h"
-#include "operator/reconcile/alerts_by_receiver.h"
 #include "operator/reconcile/view/node_facts.h"
 #include "operator/reconcile/view/read_your_writes.h"
 
@@ -313,6 +312,19 @@ void Controller::Settle(State& state, const JobView& view, ReconcileResult& next
   state.memory = RoundMemory{};
   deps_.registry.Unregister(state.uid);
   deps_.progress.Settle(state.uid);
+}
+
+Notifier::ByReceiver AlertsByReceiver(const v1alpha1::TrainingJobSpec& spec,
+                                      const v1alpha1::TrainingJobStatus& status) {
+  Notifier::ByReceiver alerts;
+  for (const v1alpha1::AlertStatus& alert : status.alerts()) {
+    for (const v1alpha1::AlertRule& rule : spec.alerts()) {
+      if (rule.name() != alert.name() || rule.receiver().empty()) continue;
+      alerts[rule.receiver()].push_back({alert.name(), alert.kind(), alert.message(),
+                                         rule.action() == "Suspend", ParseWall(alert.since())});
+    }
+  }
+  return alerts;
 }
 
 void Controller::Notify(State& state, const JobView& view,

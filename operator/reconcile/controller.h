@@ -25,9 +25,8 @@
 #include "operator/objects/verdicts.h"
 #include "operator/reconcile/controller_observer.h"
 #include "operator/reconcile/executor.h"
-#include "operator/reconcile/progress_budget.h"
+#include "operator/reconcile/job_turns.h"
 #include "operator/reconcile/reconcile_log.h"
-#include "operator/reconcile/save_turns.h"
 #include "operator/reconcile/view/view_builder.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
@@ -160,6 +159,10 @@ class Controller {
   std::map<std::string, State> states_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, JobDebug> debug_ MUSTER_GUARDED_BY(mu_);
 };
+
+// Returns the alerts that fire by the status, each for the receiver that its rule names. Pure.
+Notifier::ByReceiver AlertsByReceiver(const v1alpha1::TrainingJobSpec& spec,
+                                      const v1alpha1::TrainingJobStatus& status);
 
 }  // namespace muster::control
 

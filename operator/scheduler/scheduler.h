@@ -39,7 +39,6 @@
 #include "operator/scheduler/gang/whole_nodes.h"
 #include "operator/scheduler/queue_sync/queue_report.h"
 #include "operator/scheduler/queue_sync/queue_sync.h"
-#include "operator/scheduler/record/decision_notes.h"
 #include "operator/scheduler/record/decision_recorder.h"
 
 namespace muster::control {

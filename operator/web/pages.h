@@ -29,6 +29,18 @@ struct JobQuery {
 absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
                              const JobQuery& query);
 
+// Returns the queues and the order of their jobs: {"items": [{"name", "parent", "weight", "share",
+// "borrowing", "cohort", "broken", "used", "nominal", "unknownResources", "complaint", "running",
+// "waiting", "jobs": [{"job", "priority", "workers", "gpus", "waitedSeconds", "reason",
+// "sentence"}]}]}. Each queue has at most `limit` jobs, the next one first. If `name` is not empty,
+// returns only that queue, or kNotFound if it does not exist. Thread-safe.
+absl::StatusOr<Json> QueuePage(const WebDeps& deps, const std::string& name, int limit);
+
+// Returns one decision of the scheduler with all of its inputs (see
+// operator/queue/record/decision_json.h). kInvalidArgument if `id` is not a number; kNotFound,
+// naming the nearest one, if it is not kept. Thread-safe.
+absl::StatusOr<Json> DecisionPage(const WebDeps& deps, const std::string& id);
+
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_WEB_PAGES_H_

@@ -9,15 +9,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/json.h"
 #include "operator/metrics/exposition.h"
 #include "operator/web/debug_page.h"
-#include "operator/web/decision_page.h"
-#include "operator/web/health.h"
 #include "operator/web/job_actions.h"
 #include "operator/web/pages.h"
 #include "operator/web/placement_page.h"
-#include "operator/web/queue_page.h"
 
 namespace muster::control {
 namespace {
@@ -146,6 +144,61 @@ HttpResponse AnswerJobs(const WebDeps& deps, Commands commands, const HttpReques
   if (path.size() != 6 || path[5].empty()) return NothingHere(request);
   if (post) return Answer(PostJob(deps, commands, key, path[5]));
   return path[5] == "placement" ? Answer(PlacementPage(deps, key)) : NothingHere(request);
+}
+
+// A job that has been worked on for this long fails the liveness, since every call of a reconcile
+// has a deadline.
+constexpr absl::Duration kStuck = absl::Minutes(10);
+
+// A check of /livez or /readyz; the answer is formatted as by kube-apiserver.
+struct HealthCheck {
+  std::string name;
+  std::string trouble;  // empty: fine
+};
+
+HealthCheck LeaseCheck(const WebDeps& deps) {
+  const std::string lost = deps.leader ? deps.leader().lost : "";
+  return {"leader-election", lost.empty() ? "" : "the lease was lost: " + lost};
+}
+
+// Liveness: whether the process may keep running.
+std::vector<HealthCheck> LivenessChecks(const WebDeps& deps) {
+  const absl::Duration longest = deps.queue.stats().longest_running;
+  std::string trouble;
+  if (longest >= kStuck) {
+    trouble = absl::StrCat("a job has been worked on for ", absl::FormatDuration(longest));
+  }
+  return {{"ping", ""}, {"work-queue", trouble}, LeaseCheck(deps)};
+}
+
+// Readiness: the caches have synced and the lease is not lost. A standby is ready.
+std::vector<HealthCheck> ReadinessChecks(const WebDeps& deps) {
+  const bool synced = !deps.ready || deps.ready();
+  return {{"ping", ""},
+          {"caches-synced", synced ? "" : "the caches have not synced"},
+          LeaseCheck(deps)};
+}
+
+struct HealthPage {
+  bool healthy = false;
+  std::string text;
+};
+
+// Returns "ok", or one line per check if one failed or if `verbose`.
+HealthPage RenderHealth(const std::string& endpoint, const std::vector<HealthCheck>& checks,
+                        bool verbose) {
+  HealthPage page{true, ""};
+  for (const HealthCheck& check : checks) {
+    if (check.trouble.empty()) {
+      absl::StrAppend(&page.text, "[+]", check.name, " ok\n");
+    } else {
+      absl::StrAppend(&page.text, "[-]", check.name, " failed: ", check.trouble, "\n");
+      page.healthy = false;
+    }
+  }
+  if (page.healthy && !verbose) return {true, "ok\n"};
+  absl::StrAppend(&page.text, endpoint, " check ", page.healthy ? "passed" : "failed", "\n");
+  return page;
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queue_spec.h"
-#include "operator/queue/book/queue_state.h"
 #include "operator/queue/book/queued_job.h"
 #include "operator/queue/room/victims.h"
 

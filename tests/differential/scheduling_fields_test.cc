@@ -1,6 +1,4 @@
-// Tests that placement reads only the fields that scheduling_fields.h declares.
-#include "operator/placement/cluster/scheduling_fields.h"
-
+// Tests that placement reads only the fields that scheduling_pod.h and scheduling_node.h declare.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -12,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "operator/kube/field_mask.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/filter/refusal.h"

@@ -15,7 +15,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agent/worker/stream/agent_identity.h"
-#include "agent/worker/stream/coordinator_channel.h"
 #include "agent/worker/stream/coordinator_client.h"
 #include "base/files/files.h"
 #include "base/testing/manual_clock.h"

@@ -17,7 +17,7 @@
 #include "operator/kube/proto/proto_writer.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest/rest_api.h"
-#include "operator/placement/cluster/scheduling_fields.h"
+#include "operator/placement/cluster/scheduling_pod.h"
 #include "tests/kube/rest_api_cluster.h"
 
 namespace muster::kube {

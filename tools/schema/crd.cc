@@ -1,18 +1,22 @@
 #include "tools/schema/crd.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/object_store/place.h"
 #include "operator/api/schema.h"
+#include "planner/model_presets.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
 #include "tools/schema/comments.h"
-#include "tools/schema/preset_maps.h"
 
 namespace muster::schema {
 namespace {
@@ -20,6 +24,8 @@ namespace {
 using control::SchemaOf;
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
+using planner::ModelPreset;
+using planner::ModelShape;
 using v1alpha1::FieldSchema;
 
 constexpr int kMaxDurationLength = 32;
@@ -162,6 +168,17 @@ void AddTransitionRules(const FieldDescriptor& field, Json& schema) {
   }
 }
 
+std::string Map(const std::function<std::string(const ModelShape&)>& value) {
+  const auto entry = [&value](std::string* out, const ModelPreset& preset) {
+    absl::StrAppend(out, "'", preset.name, "': ", value(preset.shape));
+  };
+  return absl::StrCat("{", absl::StrJoin(planner::ModelPresets(), ", ", entry), "}");
+}
+
+std::string Numbers(int32_t ModelShape::* member) {
+  return Map([member](const ModelShape& shape) { return absl::StrCat(shape.*member); });
+}
+
 Json Columns(const v1alpha1::Kind& kind) {
   Json columns = Json::array();
   for (const v1alpha1::PrintColumn& column : kind.columns()) {
@@ -181,6 +198,20 @@ Json RootSchema(const Descriptor& root) {
 }
 
 }  // namespace
+
+std::string ExpandPresetMaps(absl::string_view cel) {
+  return absl::StrReplaceAll(
+      cel, {{"$presets.width", Numbers(&ModelShape::width)},
+            {"$presets.heads", Numbers(&ModelShape::heads)},
+            {"$presets.positions", Numbers(&ModelShape::positions)},
+            // Where every head has keys and values of its own, any number of heads will do.
+            {"$presets.keyValueHeads", Map([](const ModelShape& shape) {
+               return absl::StrCat(std::max(1, shape.key_value_heads));
+             })},
+            {"$presets.family", Map([](const ModelShape& shape) {
+               return absl::StrCat("'", planner::Name(shape.family), "'");
+             })}});
+}
 
 Json MakeSchema(const Descriptor& message) {
   if (control::IsRaw(message)) {

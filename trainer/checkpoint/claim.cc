@@ -14,10 +14,15 @@ namespace muster::trainer {
 namespace {
 
 constexpr size_t kMaxOwner = 64 << 10;
+constexpr size_t kMaxMark = 4 << 10;
 constexpr char kOwnerFile[] = "owner.json";
 
 std::string OwnerPath(const std::string& uri) {
   return JoinPath(JoinPath(uri, kClaimName), kOwnerFile);
+}
+
+std::string MarkPath(const std::string& uri) {
+  return JoinPath(JoinPath(uri, kClaimName), "round.json");
 }
 
 constexpr char kDraft[] = ".claim-";
@@ -41,6 +46,10 @@ void RemoveLeftovers(Files& files, const std::string& uri) {
 
 std::string Format(const ClaimOwner& owner) {
   return DumpJson({{"job", owner.job}, {"jobUid", owner.job_uid}}, 1);
+}
+
+std::string Format(const RoundMark& mark) {
+  return DumpJson({{"jobUid", mark.job_uid}, {"term", mark.term}, {"round", mark.round}}, 1);
 }
 
 // Returns the owner that owner.json names. NotFound if the directory is not claimed,
@@ -136,6 +145,17 @@ absl::Status CheckWritable(Files& files, const std::string& uri) {
   MUSTER_RETURN_IF_ERROR(files.MakeDirectories(probe));
   RemoveLeftovers(files, uri);
   return RemoveAll(files, probe);
+}
+
+absl::Status WriteRoundMark(Files& files, const std::string& uri, const RoundMark& mark) {
+  MUSTER_RETURN_IF_ERROR(files.Stat(JoinPath(uri, kClaimName)).status());
+  return WriteFileAtomically(files, MarkPath(uri), Format(mark));
+}
+
+absl::Status FindRoundMark(Files& files, const std::string& uri, const RoundMark& mark) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, MarkPath(uri), kMaxMark));
+  if (text == Format(mark)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(MarkPath(uri), ": is of another round"));
 }
 
 }  // namespace muster::trainer

@@ -1,6 +1,8 @@
 #include "trainer/checkpoint/data_type.h"
 
-#include <cstddef>
+#include <bit>
+#include <cmath>
+#include <cstring>
 
 namespace muster::trainer {
 namespace {
@@ -18,6 +20,48 @@ constexpr Row kRows[] = {
 };
 
 const Row& RowOf(DataType type) { return kRows[static_cast<size_t>(type)]; }
+
+float FromBF16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+float FromF16(uint16_t bits) {
+  const uint32_t sign = uint32_t{bits} >> 15 << 31;
+  const uint32_t exponent = uint32_t{bits} >> 10 & 0x1f, fraction = bits & 0x3ff;
+  if (exponent == 0) {
+    const float small = std::ldexp(static_cast<float>(fraction), -24);
+    return sign == 0 ? small : -small;
+  }
+  // The exponent's bias is 15, and 127 in a float. The largest one marks infinity and NaN.
+  const uint32_t wide = exponent == 0x1f ? 0xff : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+template <typename Stored, typename To, typename Decode>
+void ConvertAs(std::span<const std::byte> from, std::span<std::byte> to, Decode decode) {
+  const size_t count = to.size() / sizeof(To);
+  for (size_t i = 0; i < count; ++i) {
+    Stored stored;
+    std::memcpy(&stored, from.data() + i * sizeof(Stored), sizeof(Stored));
+    const To value = static_cast<To>(decode(stored));
+    std::memcpy(to.data() + i * sizeof(To), &value, sizeof(To));
+  }
+}
+
+template <typename To>
+void ConvertTo(DataType type, std::span<const std::byte> from, std::span<std::byte> to) {
+  const auto same = [](auto value) { return value; };
+  switch (type) {
+    case DataType::kF64:
+      return ConvertAs<double, To>(from, to, same);
+    case DataType::kF32:
+      return ConvertAs<float, To>(from, to, same);
+    case DataType::kF16:
+      return ConvertAs<uint16_t, To>(from, to, FromF16);
+    case DataType::kBF16:
+      return ConvertAs<uint16_t, To>(from, to, FromBF16);
+    default:
+      return;
+  }
+}
 
 }  // namespace
 
@@ -47,6 +91,17 @@ std::optional<uint64_t> ElementCount(const std::vector<int64_t>& shape) {
     count *= static_cast<uint64_t>(dimension);
   }
   return empty ? 0 : count;
+}
+
+bool IsFloatingPoint(DataType type) {
+  return type == DataType::kF64 || type == DataType::kF32 || type == DataType::kF16 ||
+         type == DataType::kBF16;
+}
+
+void ConvertNumbers(DataType from_type, std::span<const std::byte> from, DataType to_type,
+                    std::span<std::byte> to) {
+  if (to_type == DataType::kF64) return ConvertTo<double>(from_type, from, to);
+  ConvertTo<float>(from_type, from, to);
 }
 
 }  // namespace muster::trainer

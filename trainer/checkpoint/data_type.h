@@ -1,8 +1,10 @@
 #ifndef MUSTER_TRAINER_CHECKPOINT_DATA_TYPE_H_
 #define MUSTER_TRAINER_CHECKPOINT_DATA_TYPE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,15 @@ uint64_t ElementBytes(DataType type);
 // Returns the number of elements of a shape (1 for a scalar); absent if a dimension is negative or
 // the bytes overflow 2^62.
 std::optional<uint64_t> ElementCount(const std::vector<int64_t>& shape);
+
+// Returns true for the types of real numbers: F64, F32, F16 and BF16.
+bool IsFloatingPoint(DataType type);
+
+// Converts numbers of one floating-point type, `from`, into F32 or F64, `to`. Both spans hold the
+// same number of elements. Every value of a narrower type keeps its value; one of a wider type is
+// rounded to the nearest.
+void ConvertNumbers(DataType from_type, std::span<const std::byte> from, DataType to_type,
+                    std::span<std::byte> to);
 
 }  // namespace muster::trainer
 

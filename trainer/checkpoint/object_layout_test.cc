@@ -12,7 +12,6 @@
 #include "trainer/checkpoint/catalog.h"
 #include "trainer/checkpoint/claim.h"
 #include "trainer/checkpoint/layout.h"
-#include "trainer/checkpoint/round_mark.h"
 #include "trainer/checkpoint/writer_test_util.h"
 
 namespace muster::trainer {

@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "trainer/checkpoint/convert.h"
 
 namespace muster::trainer {
 namespace {

@@ -1,5 +1,11 @@
 #include "trainer/checkpoint/writer.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +16,6 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/layout.h"
-#include "trainer/checkpoint/low_priority.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/checkpoint/shared_copy.h"
@@ -29,6 +34,25 @@ constexpr uint64_t kSlackBytes = 1 << 20;
 constexpr double kFastBytesPerSecond = 200e6;
 // Other writers share the store, and may begin later.
 constexpr double kPatience = 4;
+// The lowest level of the best-effort class (in the kernel's encoding; C libraries have no name for
+// it).
+constexpr int kLowestIoPriority = (2 << 13) | 7;
+
+// Puts the calling thread below the ranks' own threads, so that a save takes idle time only: it
+// never preempts one when it wakes, and its reads and writes wait behind theirs. It does not use
+// the idle class, in which a machine with a rank on every core would never finish a save. From now
+// on the thread runs on core `cpu` only; -1: anywhere.
+void LowerPriority(int cpu) {
+  const sched_param none{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
+  syscall(SYS_ioprio_set, /*IOPRIO_WHO_PROCESS*/ 1, gettid(), kLowestIoPriority);
+  if (cpu < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(cpu), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
 
 }  // namespace
 

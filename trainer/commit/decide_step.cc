@@ -93,4 +93,10 @@ std::string WhyTooManySkipped(const StepDecision& decision, const StepRules& rul
                       ": train.skippedSteps.maxTotal allows ", rules.max_skipped_total);
 }
 
+SaveChoice DecideSave(const SaveFacts& facts) {
+  if (facts.last || (facts.stops && facts.ordered)) return SaveChoice::kAtEnd;
+  if (!facts.due && !facts.ordered) return SaveChoice::kNone;
+  return facts.writing ? SaveChoice::kHeldBack : SaveChoice::kNow;
+}
+
 }  // namespace muster::trainer

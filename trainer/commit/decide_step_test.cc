@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
-#include "trainer/commit/vote_message.h"
+#include "trainer/commit/step_messages.h"
 
 namespace muster::trainer {
 namespace {
@@ -286,6 +286,30 @@ TEST(VoteMessageTest, VotesOfManyRanksAtALateStepAddUpExactly) {
   std::vector<v1alpha1::Version> votes(9999, At(1'000'065'535, 65535));
   votes.back() = At(1'000'065'534, 65535);
   EXPECT_EQ(CheckOf(votes, 0).code(), absl::StatusCode::kInternal);
+}
+
+TEST(DecideSaveTest, NobodySavesUnlessItIsDueOrOrdered) {
+  EXPECT_EQ(DecideSave({}), SaveChoice::kNone);
+  EXPECT_EQ(DecideSave({.writing = true}), SaveChoice::kNone);
+  EXPECT_EQ(DecideSave({.stops = true}), SaveChoice::kNone) << "it was told to stop without a save";
+  EXPECT_EQ(DecideSave({.due = true}), SaveChoice::kNow);
+  EXPECT_EQ(DecideSave({.ordered = true}), SaveChoice::kNow);
+}
+
+TEST(DecideSaveTest, ASaveBesideAnEarlierOneIsHeldBackWhoeverWantsIt) {
+  EXPECT_EQ(DecideSave({.due = true, .writing = true}), SaveChoice::kHeldBack);
+  EXPECT_EQ(DecideSave({.ordered = true, .writing = true}), SaveChoice::kHeldBack);
+  EXPECT_EQ(DecideSave({.due = true, .ordered = true, .writing = true}), SaveChoice::kHeldBack);
+}
+
+TEST(DecideSaveTest, OnlyTheSaveAtTheEndWaitsForAnEarlierOne) {
+  for (const bool writing : {false, true}) {
+    EXPECT_EQ(DecideSave({.last = true, .writing = writing}), SaveChoice::kAtEnd);
+    EXPECT_EQ(DecideSave({.due = true, .last = true, .writing = writing}), SaveChoice::kAtEnd);
+    EXPECT_EQ(DecideSave({.ordered = true, .stops = true, .writing = writing}), SaveChoice::kAtEnd);
+  }
+  EXPECT_EQ(DecideSave({.due = true, .stops = true, .writing = true}), SaveChoice::kHeldBack)
+      << "nobody asked for a save at this end";
 }
 
 }  // namespace

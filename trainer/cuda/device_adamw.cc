@@ -4,7 +4,6 @@
 
 #include "c10/core/DeviceGuard.h"
 #include "trainer/cuda/kernels/adamw.h"
-#include "trainer/cuda/launch_check.h"
 
 namespace muster::trainer::cuda {
 namespace {

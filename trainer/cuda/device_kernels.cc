@@ -11,7 +11,6 @@
 #include "trainer/cuda/kernels/chunk_squares.h"
 #include "trainer/cuda/kernels/digest.h"
 #include "trainer/cuda/kernels/fill.h"
-#include "trainer/cuda/launch_check.h"
 #include "trainer/random/philox.h"
 
 namespace muster::trainer::cuda {

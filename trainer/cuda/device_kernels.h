@@ -3,14 +3,10 @@
 
 #include <memory>
 
-#include "c10/core/Device.h"
-#include "trainer/cuda/kernels/launch_result.h"
+#include "trainer/cuda/device_launch.h"
 #include "trainer/kernels/kernels.h"
 
 namespace muster::trainer::cuda {
-
-// Returns the stream on which this thread computes on a device.
-using CurrentStream = Stream (*)(c10::Device device);
 
 // Makes the trainer's loops as kernels of a card, which are enqueued on the current stream of their
 // tensors' device. FillNormal, FillDropout and ChunkSquares give the bits of the CPU, up to what

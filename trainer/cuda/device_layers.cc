@@ -13,7 +13,7 @@
 #include "trainer/cuda/kernels/norm.h"
 #include "trainer/cuda/kernels/pack_heads.h"
 #include "trainer/cuda/kernels/rope.h"
-#include "trainer/cuda/launch_check.h"
+#include "trainer/kernels/fp8_matrix.h"
 
 namespace muster::trainer::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "trainer/cuda/device_kernels.h"
+#include "trainer/cuda/device_launch.h"
 #include "trainer/kernels/layer_kernels.h"
 
 namespace muster::trainer::cuda {

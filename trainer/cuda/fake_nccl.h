@@ -1,9 +1,6 @@
 #ifndef MUSTER_TRAINER_CUDA_FAKE_NCCL_H_
 #define MUSTER_TRAINER_CUDA_FAKE_NCCL_H_
 
-#include <memory>
-
-#include "trainer/cuda/device_queue.h"
 #include "trainer/cuda/nccl_api.h"
 
 namespace muster::trainer::cuda {
@@ -14,9 +11,6 @@ namespace muster::trainer::cuda {
 // shows as an asynchronous error of the others; a stuck operation hangs until its communicator is
 // aborted; use of a communicator after its end aborts the process.
 NcclApi FakeNccl();
-
-// A stream of the host: a thread that carries out one operation after another.
-std::unique_ptr<DeviceQueue> MakeFakeQueue();
 
 }  // namespace muster::trainer::cuda
 

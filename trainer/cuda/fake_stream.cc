@@ -4,8 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "trainer/cuda/fake_nccl.h"
-
 namespace muster::trainer::cuda {
 
 FakeStream::~FakeStream() {

@@ -3,9 +3,11 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "base/mutex.h"
+#include "trainer/cuda/device_queue.h"
 
 namespace muster::trainer::cuda {
 
@@ -28,6 +30,9 @@ class FakeStream {
   bool ending_ MUSTER_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };
+
+// A stream of the host: a thread that carries out one operation after another.
+std::unique_ptr<DeviceQueue> MakeFakeQueue();
 
 }  // namespace muster::trainer::cuda
 

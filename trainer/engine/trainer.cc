@@ -12,7 +12,6 @@
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/phase_times.h"
 #include "trainer/comm/communicator.h"
-#include "trainer/commit/decide_save.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/link/round_errors.h"
 #include "trainer/engine/link/torch_errors.h"

@@ -8,7 +8,7 @@
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/store/copy_pace.h"
+#include "trainer/engine/store/copy_choice.h"
 #include "trainer/engine/testing/copies_fixture.h"
 #include "trainer/engine/testing/thread_rounds.h"
 

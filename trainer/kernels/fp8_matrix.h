@@ -3,17 +3,9 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
+#include "trainer/kernels/layer_kernels.h"
 
 namespace muster::trainer {
-
-// A matrix in FP8 (Micikevicius et al., 2022): E4M3, whose largest number is 448, or E5M2 with more
-// range and less precision. A number of the matrix is one of FP8 times `unscale`, by which the
-// largest magnitude of the matrix becomes FP8's largest.
-struct Fp8Matrix {
-  at::Tensor rows;     // [rows, columns], row after row
-  at::Tensor columns;  // the same numbers, [columns, rows], column after column; may be undefined
-  at::Tensor unscale;  // FP32, a scalar on the same device
-};
 
 // The largest magnitude of a matrix counts as at least this, so that the factors stay finite.
 inline constexpr float kLeastFp8Magnitude = 1e-30f;

@@ -3,7 +3,6 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
-#include "trainer/kernels/fp8_matrix.h"
 
 namespace muster::trainer {
 
@@ -23,6 +22,15 @@ struct NormGradients {
 
 struct SwiGluGradients {
   at::Tensor gate, up;
+};
+
+// A matrix in FP8 (Micikevicius et al., 2022): E4M3, whose largest number is 448, or E5M2 with more
+// range and less precision. A number of the matrix is one of FP8 times `unscale`, by which the
+// largest magnitude of the matrix becomes FP8's largest.
+struct Fp8Matrix {
+  at::Tensor rows;     // [rows, columns], row after row
+  at::Tensor columns;  // the same numbers, [columns, rows], column after column; may be undefined
+  at::Tensor unscale;  // FP32, a scalar on the same device
 };
 
 // Parts of layers that a kind of device computes in one pass over memory, and their gradients.

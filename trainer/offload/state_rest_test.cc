@@ -14,7 +14,6 @@
 #include "gtest/gtest.h"
 #include "trainer/offload/memory_state_files.h"
 #include "trainer/offload/rest_in_file.h"
-#include "trainer/offload/rest_in_place.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {

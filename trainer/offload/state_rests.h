@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "trainer/offload/rest_in_place.h"
 #include "trainer/offload/state_file.h"
 #include "trainer/offload/state_rest.h"
 

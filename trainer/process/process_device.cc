@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "ATen/Context.h"
+#include "ATen/core/grad_mode.h"
+#include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "trainer/device/device_versions.h"
+#include "trainer/engine/link/torch_errors.h"
 #include "trainer/kernels/kernels.h"
+#include "trainer/model/layers/linear.h"
 #include "trainer/process/memory_check.h"
 
 namespace muster::trainer {
@@ -55,6 +62,26 @@ planner::MemoryEstimate OnHost(const planner::MemoryEstimate& estimate) {
   return {.checkpoint_copy = estimate.checkpoint_copy, .fixed = estimate.fixed};
 }
 
+// Makes a product large enough that the call itself costs little beside it, and small enough that
+// eight of them take a few milliseconds where bf16 is slow.
+constexpr int64_t kProductSize = 192;
+constexpr int kTries = 3;
+constexpr double kWorthAWarning = 2.0;
+
+// Returns the best of a few tries, because other processes use this machine, too. The first product
+// is not counted: it chooses and prepares its kernel.
+double SecondsOf(const Clock& clock, c10::ScalarType type) {
+  const at::Tensor x = at::full({kProductSize, kProductSize}, 0.5, type);
+  LinearOutIn(x, x);
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kTries; ++i) {
+    const absl::Time begin = clock.Monotonic();
+    LinearOutIn(x, x);
+    best = std::min(best, absl::ToDoubleSeconds(clock.Monotonic() - begin));
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::StatusOr<ProcessDevice> ChooseDevice(const v1alpha1::TrainingJobSpec& spec, int local_rank,
@@ -84,6 +111,27 @@ absl::Status CheckFp8Of(const ProcessDevice& device) {
       "train.precision: fp8 needs a GPU of compute capability 8.9 or newer, such as "
       "an L4 or an H100, and the ",
       device.facts.name, " is of ", capability / 10, ".", capability % 10, ": use bf16"));
+}
+
+absl::StatusOr<ProductTimes> MeasureProducts(const Clock& clock) {
+  ProductTimes times;
+  const absl::Status measured = CatchTorch("timing bfloat16", [&] {
+    const at::NoGradGuard guard;
+    times.fp32 = SecondsOf(clock, c10::ScalarType::Float);
+    times.bf16 = SecondsOf(clock, c10::ScalarType::BFloat16);
+    return absl::OkStatus();
+  });
+  if (!measured.ok()) return measured;
+  return times;
+}
+
+std::optional<std::string> SlowBf16(const ProductTimes& times) {
+  const double factor = times.bf16 / times.fp32;
+  if (!(times.fp32 > 0.0) || !(factor > kWorthAWarning)) return std::nullopt;
+  return absl::StrFormat(
+      "this CPU has no fast bfloat16: a matrix product takes %.1f times as long as in fp32; train "
+      "with precision fp32 on it",
+      factor);
 }
 
 absl::Status CheckMemoryOf(const ProcessDevice& device, const planner::MemoryEstimate& estimate,

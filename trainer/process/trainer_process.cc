@@ -27,11 +27,9 @@
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/parameter.h"
 #include "trainer/model/torchscript/script_model.h"
-#include "trainer/process/bf16_check.h"
-#include "trainer/process/device_network.h"
-#include "trainer/process/gloo_network.h"
 #include "trainer/process/memory_check.h"
 #include "trainer/process/pretrained_initial_weights.h"
+#include "trainer/process/process_network.h"
 #include "trainer/process/script_initial_weights.h"
 #include "trainer/process/spec_reader.h"
 

@@ -1,8 +1,15 @@
 #include "agent/worker/ranks/rank_environment.h"
 
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/object_store/object_uri.h"
+#include "base/status_macros.h"
 
 namespace muster::agent {
 namespace {
@@ -13,6 +20,35 @@ void SetMaster(const std::string& endpoint, const std::string& host, Environment
   const bool known = colon != std::string::npos;
   env["MASTER_ADDR"] = env["PET_MASTER_ADDR"] = known ? endpoint.substr(0, colon) : host;
   env["MASTER_PORT"] = env["PET_MASTER_PORT"] = known ? endpoint.substr(colon + 1) : "0";
+}
+
+void NameFabric(const std::vector<InfinibandReading>& ports, Environment& env) {
+  std::vector<std::string> fabric;
+  bool others = false;
+  for (const InfinibandReading& port : ports) {
+    if (port.state != "ACTIVE") continue;
+    if (port.link_layer == "InfiniBand") {
+      fabric.push_back(absl::StrCat(port.device, ":", port.port));
+    } else {
+      others = true;
+    }
+  }
+  if (fabric.empty() || !others) return;
+  env.emplace("NCCL_IB_HCA", absl::StrCat("=", absl::StrJoin(fabric, ",")));
+}
+
+void NameInterface(const std::vector<InterfaceAddress>& addresses, const std::string& host,
+                   Environment& env) {
+  std::set<std::string> interfaces;
+  std::string ours;
+  for (const InterfaceAddress& one : addresses) {
+    if (one.loopback) continue;
+    interfaces.insert(one.interface);
+    if (one.address == host) ours = one.interface;
+  }
+  if (ours.empty() || interfaces.size() < 2) return;
+  env.emplace("NCCL_SOCKET_IFNAME", absl::StrCat("=", ours));
+  env.emplace("GLOO_SOCKET_IFNAME", ours);
 }
 
 }  // namespace
@@ -57,10 +93,46 @@ Environment RankEnvironment(Environment env, const v1alpha1::WorkerId& worker,
   return env;
 }
 
+void AddNcclHints(const std::vector<InfinibandReading>& ports,
+                  const std::vector<InterfaceAddress>& addresses, const std::string& host,
+                  int workers, Environment& env) {
+  if (workers < 2) return;
+  NameFabric(ports, env);
+  NameInterface(addresses, host, env);
+}
+
+absl::Status AddCheckpointDirectory(const v1alpha1::TrainingJobSpec& spec, Files& files,
+                                    Environment& env) {
+  if (!spec.has_checkpoint()) return absl::OkStatus();
+  const std::string& uri = spec.checkpoint().uri();
+  if (!IsObjectUri(uri)) {
+    if (const absl::Status made = files.MakeDirectories(uri); !made.ok()) {
+      return absl::Status(made.code(),
+                          absl::StrCat("checkpoint.uri cannot be made: ", made.message()));
+    }
+  }
+  env["MUSTER_CHECKPOINT_DIR"] = uri;
+  return absl::OkStatus();
+}
+
 std::vector<std::string> ToVector(const Environment& environment) {
   std::vector<std::string> entries;
   for (const auto& [name, value] : environment) entries.push_back(absl::StrCat(name, "=", value));
   return entries;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadUserCommand(const std::string& pod_template_json) {
+  MUSTER_ASSIGN_OR_RETURN(const Json pod, ParseJson(pod_template_json));
+  for (const Json& container : ArrayField(ObjectField(pod, "spec"), "containers")) {
+    if (StringField(container, "name") != "worker") continue;
+    std::vector<std::string> command = StringsField(container, "command");
+    if (command.empty()) break;
+    for (std::string& word : StringsField(container, "args")) command.push_back(std::move(word));
+    return command;
+  }
+  return absl::InvalidArgumentError(
+      "template.spec.containers: the container `worker` has no command, and the job has no "
+      "trainer");
 }
 
 }  // namespace muster::agent

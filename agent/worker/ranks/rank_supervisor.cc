@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/worker/client/client_socket.h"
-#include "agent/worker/ranks/error_file.h"
 #include "agent/worker/ranks/rank_log.h"
 #include "base/failpoint.h"
 #include "base/logging.h"

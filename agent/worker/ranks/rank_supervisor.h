@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "agent/core/worker_event.h"
-#include "agent/worker/ranks/oom_kills.h"
+#include "agent/worker/ranks/rank_end.h"
 #include "base/clock.h"
 #include "base/files/files.h"
 #include "base/process/process.h"

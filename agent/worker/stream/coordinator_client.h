@@ -113,6 +113,14 @@ class CoordinatorClient {
   absl::Time next_renewal_ = absl::InfinitePast();
 };
 
+// Connects by TLS to a peer that proves to be the coordinator by `authority_pem`, at any address;
+// presents `client` if it is not empty. Gives up a peer that answers nothing, not even pings, for
+// `silence`. Each dial gets a new channel, so that gRPC's backoff does not add to the client's own.
+std::shared_ptr<grpc::Channel> NewTlsChannel(const std::string& address,
+                                             const std::string& authority_pem,
+                                             const KeyAndCertificate& client,
+                                             absl::Duration silence);
+
 }  // namespace muster::agent
 
 #endif  // MUSTER_AGENT_WORKER_STREAM_COORDINATOR_CLIENT_H_

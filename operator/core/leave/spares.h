@@ -6,7 +6,7 @@
 
 // Spares are workers beyond those that train; they wait with their program loaded. Any worker can
 // become one: the replacement of a lost worker whose seat a spare has taken (seats.h), or a worker
-// left over because parallelism.shard needs a multiple (shard_fit.h).
+// left over because parallelism.shard needs a multiple (next_members.h).
 namespace muster::control {
 
 // Returns true if the worker is not needed: the round has all its wanted workers without it, or

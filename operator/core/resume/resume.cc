@@ -1,23 +1,213 @@
 #include "operator/core/resume/resume.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/checkpoint/checkpoint_history.h"
 #include "operator/core/resume/live_versions.h"
 #include "operator/core/resume/memory_copies.h"
-#include "operator/core/resume/resume_held.h"
-#include "operator/core/resume/stored.h"
 
 namespace muster::control {
 namespace {
 
+using v1alpha1::CheckpointRef;
 using v1alpha1::RankPosition;
 using v1alpha1::ResumePoint;
+using v1alpha1::StepDecision;
 using v1alpha1::Version;
+
+// Returns "1 step" or "7 steps".
+std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
+
+ResumeReason LiveReason(Positions positions, const ResumePoint& point) {
+  if (point.has_relay()) return ResumeReason::kLiveRelay;
+  for (const RankPosition& position : positions) {
+    if (Holds(position, point.version()) && position.has_sealed() &&
+        position.sealed().step() == point.version().step() + 1) {
+      return ResumeReason::kLiveRedo;
+    }
+  }
+  return point.receivers().empty() ? ResumeReason::kLiveInStep : ResumeReason::kLiveBehind;
+}
+
+std::string LiveSentence(ResumeReason reason, const ResumePoint& point, size_t ranks) {
+  std::string text;
+  if (reason == ResumeReason::kLiveRelay) {
+    text = absl::StrCat("the decision of ", Text(point.version()),
+                        " is relayed to the ranks that still hold its gradients");
+  } else if (reason == ResumeReason::kLiveRedo) {
+    text = absl::StrCat("nobody knows the decision of step ", point.version().step() + 1,
+                        ", so it is redone from ", Text(point.version()));
+  } else {
+    text = absl::StrCat("going on from ", Text(point.version()), ", which is live");
+  }
+  if (!point.receivers().empty()) {
+    absl::StrAppend(&text, "; rank ", point.donor(), " sends its state to ", point.receivers_size(),
+                    " of ", ranks, " ranks");
+  }
+  return text;
+}
+
+// Absent slices stand for ranks that hold all of the state.
+void DropWholeSlices(ResumePoint& point) {
+  const bool divided = std::any_of(point.slices().begin(), point.slices().end(),
+                                   [](const auto& slice) { return slice.shards() > 1; });
+  if (!divided) point.clear_slices();
+}
+
+// Returns the clause that says what is read from replicas, if anything is.
+std::string ReplicasClause(const ResumePoint& point) {
+  if (point.replicas().empty()) return "";
+  int64_t bytes = 0;
+  std::set<int> ranks;
+  for (const v1alpha1::ReplicaSource& replica : point.replicas()) {
+    bytes += replica.bytes();
+    ranks.insert(replica.rank());
+  }
+  const int slices = point.replicas_size();
+  return absl::StrCat(", with ", slices, slices == 1 ? " slice" : " slices",
+                      " that no rank has from replicas of ", bytes, " bytes at rank ",
+                      absl::StrJoin(ranks, ", "));
+}
+
+// Goes on from `target`, which is whole among the ranks that hold it or reach it by a decision.
+// Leaves next_attempt and the reason in the point to DecideResume().
+ResumeDecision FromLive(Positions positions, const Version& target,
+                        const StepDecisions& decisions) {
+  ResumeDecision decision;
+  ResumePoint& point = decision.point;
+  point.set_source(ResumePoint::LIVE);
+  *point.mutable_version() = target;
+  const StepDecision* relay = FindDecision(decisions, target);
+  int donor = -1;
+  bool pristine = relay == nullptr;
+  for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
+    *point.add_slices() = positions[rank].slice();
+    if (!Reaches(positions[rank], target, decisions)) {
+      point.add_receivers(rank);
+      continue;
+    }
+    if (donor < 0) {
+      donor = rank;
+      point.set_history(positions[rank].history());
+    }
+    pristine &= LastRound(positions[rank]) == std::pair<int64_t, int64_t>();
+    // A rank that reaches the version, and does not hold it, applies the decision.
+    if (!Holds(positions[rank], target)) *point.mutable_relay() = *relay;
+  }
+  DropWholeSlices(point);
+  point.set_donor(donor);
+  point.set_pristine(pristine);
+  decision.reason = LiveReason(positions, point);
+  decision.sentence = LiveSentence(decision.reason, point, positions.size());
+  return decision;
+}
+
+// Loads the copies of `target`, which with replicas cover it. `live` says why no live state serves.
+// Leaves next_attempt and the reason in the point to DecideResume().
+ResumeDecision FromCopies(Positions positions, const Version& target, const Floor& floor,
+                          const UnusedLiveState& live) {
+  ResumeDecision decision;
+  decision.reason = ResumeReason::kMemory;
+  ResumePoint& point = decision.point;
+  point.set_source(ResumePoint::MEMORY);
+  *point.mutable_version() = target;
+  point.set_history(std::string(HistoryName(floor.history)));
+  int donor = -1;
+  for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
+    const auto slice = SliceOf(positions[rank], target);
+    *point.add_slices() = slice.value_or(v1alpha1::StateSlice());
+    if (!slice) {
+      point.add_receivers(rank);
+    } else if (donor < 0) {
+      donor = rank;
+    }
+  }
+  for (auto& replica : ReplicasNeeded(positions, target)) {
+    *point.add_replicas() = std::move(replica);
+  }
+  DropWholeSlices(point);
+  point.set_donor(donor);
+  const int64_t lost = live.step - target.step();
+  decision.sentence = absl::StrCat(
+      live.why, "; loading the copies of ", Text(target), " in memory",
+      point.receivers().empty() ? ""
+                                : absl::StrCat(", which ", point.receivers_size(), " of ",
+                                               positions.size(), " ranks receive from others"),
+      ReplicasClause(point), lost > 0 ? absl::StrCat(": ", Steps(lost), " are lost") : "");
+  return decision;
+}
+
+// The checkpoints that the ranks of a round see in their checkpoint directory: each one once, with
+// the number of ranks that see it. Built in one pass over the positions. Pure.
+class Stored {
+ public:
+  struct Entry {
+    v1alpha1::CheckpointRef ref;
+    size_t ranks = 0;      // the number of ranks that see it
+    std::string mismatch;  // the reason why some rank cannot use it; empty: all can
+    bool common = false;   // every rank sees it
+    bool bad = false;      // some rank could not load it
+
+    bool usable() const { return common && !bad && mismatch.empty(); }
+    int64_t step() const { return ref.version().step(); }
+    std::string history() const;
+  };
+
+  Stored(absl::Span<const v1alpha1::RankPosition> positions, const std::set<std::string>& bad);
+
+  // Returns the newest entry, by attempt and step, for which `predicate` is true, or null. An empty
+  // history matches all.
+  template <typename Predicate>
+  const Entry* Newest(absl::string_view history, Predicate predicate) const {
+    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+      if (!history.empty() && entry->second.history() != history) continue;
+      if (predicate(entry->second)) return &entry->second;
+    }
+    return nullptr;
+  }
+  const Entry* NewestUsable(absl::string_view history) const {
+    return Newest(history, [](const Entry& entry) { return entry.usable(); });
+  }
+  // Returns the reason why a rank could not list the directory; empty if every rank could.
+  const std::string& listing_error() const { return listing_error_; }
+
+ private:
+  // attempt, step, directory, history
+  using Key = std::tuple<int64_t, int64_t, std::string, std::string>;
+  std::map<Key, Entry> entries_;
+  std::string listing_error_;
+};
+
+std::string Stored::Entry::history() const { return std::string(HistoryName(ref.history())); }
+
+Stored::Stored(absl::Span<const RankPosition> positions, const std::set<std::string>& bad) {
+  for (size_t rank = 0; rank < positions.size(); ++rank) {
+    const RankPosition& position = positions[rank];
+    if (listing_error_.empty() && !position.listing_error().empty()) {
+      listing_error_ = absl::StrCat("rank ", rank, ": ", position.listing_error());
+    }
+    for (const CheckpointRef& ref : position.checkpoints()) {
+      Entry& entry = entries_[{ref.version().attempt(), ref.version().step(), ref.directory(),
+                               std::string(HistoryName(ref.history()))}];
+      if (entry.ranks++ == 0) entry.ref = ref;
+      if (entry.mismatch.empty()) entry.mismatch = ref.mismatch();
+    }
+  }
+  for (auto& [key, entry] : entries_) {
+    entry.common = entry.ranks >= positions.size();
+    entry.bad = bad.count(entry.ref.directory()) > 0;
+    entry.ref.clear_mismatch();
+  }
+}
 
 // Returns the newest checkpoint that the job is known to have: the recorded floor or, if nothing of
 // its history is recorded as saved, the newest checkpoint that the ranks see, preferably one that

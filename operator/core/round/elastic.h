@@ -3,30 +3,13 @@
 
 #include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "operator/core/round/seats.h"
+#include "absl/time/time.h"
 #include "operator/core/state/break.h"
 #include "operator/core/state/draft.h"
 
+// When the Active round gives way to one with other members (next_members.h chooses them).
 namespace muster::control {
-
-// The members of a round that is opened now, or the reason why the job waits.
-struct MemberSelection {
-  std::vector<const Worker*> workers;  // in rank order; empty: wait
-  std::vector<Seat> seats;             // theirs
-  Reason wait_reason = Reason::kWaitingForWorkers;
-  std::string wait_sentence;
-  absl::Time recheck = absl::InfiniteFuture();
-};
-
-// Chooses the members. The first start needs all workers.count workers, unless some cannot be
-// placed. Later, failurePolicy Shrink continues at once with the survivors, and RestartRank waits
-// up to options.replacement_wait for replacements. Neither goes below workers.min, nor treats a
-// worker as dead whose state is only unknown. No round waits for workers beyond workers.count, and
-// spares take the seats of missing workers at once (roster.h).
-MemberSelection ChooseMembers(const Draft& draft);
 
 // Returns a Break with reason MembershipChanged if the Active round should grow (a worker came
 // back, workers.count was raised, all workers beyond it have come) or shrink.
@@ -46,9 +29,6 @@ bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);
 // confirmed. A trainer's ranks are left running: they hold state, and write nothing without the
 // others.
 void StopLeftOut(Draft& draft);
-
-// Returns true if some round of this job has been Active, in this leadership or an earlier one.
-bool HasStarted(const Draft& draft);
 
 }  // namespace muster::control
 

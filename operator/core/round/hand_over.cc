@@ -9,7 +9,7 @@
 #include "operator/core/leave/spot.h"
 #include "operator/core/resume/held_slices.h"
 #include "operator/core/round/elastic.h"
-#include "operator/core/round/roster.h"
+#include "operator/core/round/next_members.h"
 #include "operator/core/state/order_save.h"
 #include "operator/core/state/progress.h"
 #include "operator/core/state/workers.h"
@@ -28,7 +28,8 @@ bool SlicesLeave(const Draft& draft) {
   if (memory.phase != RoundPhase::kActive || memory.members.empty() || count == 0) return false;
   const std::set<int> staying = StayingMembers(draft, count);
   if (staying.size() == memory.members.size()) return false;
-  // Where every rank has a copy, the next round keeps one, even if no member stays (elastic.cc).
+  // Where every rank has a copy, the next round keeps one, even if no member stays
+  // (next_members.cc).
   if (ShardsOfRound(draft) == 1) return false;
   return !HoldEverySlice(
       draft, [&](const Member& member) { return staying.count(member.worker().index()) > 0; });

@@ -10,7 +10,6 @@
 #include "operator/core/ending/finish.h"
 #include "operator/core/round/round_phase.h"
 #include "operator/core/round/seats.h"
-#include "operator/core/round/swap.h"
 #include "operator/core/state/conditions.h"
 #include "operator/core/state/membership.h"
 #include "operator/core/state/round_memory.h"

@@ -4,7 +4,7 @@
 
 #include "operator/core/ending/finish.h"
 #include "operator/core/resume/floor.h"
-#include "operator/core/round/elastic.h"
+#include "operator/core/round/next_members.h"
 #include "operator/core/round/rounds.h"
 
 namespace muster::control {

@@ -207,14 +207,15 @@ struct FailingNodeMemory {
   std::vector<Failure> failures;
 };
 
-// The last Active round: its number of workers, 0 if not known, and its end. Owned by resize.h.
+// The last Active round: its number of workers, 0 if not known, and its end. Owned by
+// round_phase.h.
 struct ResizeMemory {
   int workers = 0;
   std::optional<absl::Time> ended;
 };
 
 // The network domains of the newest round's members, and whose ranks they took over. Owned by
-// swap.h.
+// round_phase.h.
 struct SwapMemory {
   // The network domains of the workers' nodes, by index, as of the newest round.
   std::map<int, std::vector<std::string>> domains;

@@ -1,23 +1,77 @@
 #include "operator/kube/http/http_exchange.h"
 
 #include <http_parser.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "operator/kube/http/gunzip.h"
 
 namespace muster::kube {
 namespace {
 
 constexpr size_t kRead = 16 << 10;
 constexpr size_t kMaxWarnings = 16;
+
+constexpr size_t kPiece = 16 << 10;
+// zlib's largest window, plus 16 for gzip's header in place of zlib's.
+constexpr int kGzipWindow = 15 + 16;
+
+// Decodes one gzip stream that arrives in pieces of any size, holding a few kilobytes of it. The
+// caller must bound the size of the output. Not thread-safe.
+class Gunzip {
+ public:
+  Gunzip();
+  ~Gunzip();
+  Gunzip(const Gunzip&) = delete;
+  Gunzip& operator=(const Gunzip&) = delete;
+
+  // Passes decoded bytes to `take`, which returns false to end the decoding. Returns false then,
+  // and if `bytes` are not a gzip stream or go on after its end.
+  bool Feed(std::string_view bytes, absl::FunctionRef<bool(std::string_view)> take);
+  // Returns true if the stream has ended with a correct checksum.
+  bool ended() const { return ended_; }
+
+ private:
+  z_stream stream_{};
+  bool usable_ = false;
+  bool ended_ = false;
+};
+
+Gunzip::Gunzip() { usable_ = inflateInit2(&stream_, kGzipWindow) == Z_OK; }
+
+Gunzip::~Gunzip() { inflateEnd(&stream_); }
+
+bool Gunzip::Feed(std::string_view bytes, absl::FunctionRef<bool(std::string_view)> take) {
+  std::array<char, kPiece> out;
+  stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream_.avail_in = static_cast<uInt>(bytes.size());
+  bool full = true;  // zlib may hold more output
+  while (usable_ && (stream_.avail_in > 0 || full)) {
+    if (ended_) return stream_.avail_in == 0;
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = static_cast<uInt>(out.size());
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    ended_ = result == Z_STREAM_END;
+    // Z_BUF_ERROR means that there was nothing left to do.
+    usable_ = ended_ || result == Z_OK || result == Z_BUF_ERROR;
+    const size_t size = out.size() - stream_.avail_out;
+    full = stream_.avail_out == 0;
+    if (size > 0 && !take({out.data(), size})) return false;
+    if (result == Z_BUF_ERROR) break;
+  }
+  return usable_;
+}
 
 bool IsControl(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
 

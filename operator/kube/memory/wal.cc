@@ -1,10 +1,16 @@
 #include "operator/kube/memory/wal.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/files/private_files.h"
 #include "base/status_macros.h"
@@ -42,11 +48,52 @@ absl::Status Damaged(const std::string& path, size_t at) {
 
 }  // namespace
 
+// An exclusive flock on "LOCK" in a directory, held until the object is destroyed or the process
+// ends. Child processes do not inherit it. The file contains the holder's process id, for people.
+class Wal::DirectoryLock {
+ public:
+  // Returns kUnavailable, with the holder's process id, if another process (or another lock of this
+  // process) holds it.
+  static absl::StatusOr<std::unique_ptr<DirectoryLock>> Acquire(const std::string& directory);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  explicit DirectoryLock(int fd) : fd_(fd) {}
+  const int fd_;
+};
+
+absl::StatusOr<std::unique_ptr<Wal::DirectoryLock>> Wal::DirectoryLock::Acquire(
+    const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/LOCK");
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    char holder[32] = {};
+    const ssize_t got = pread(fd, holder, sizeof(holder) - 1, 0);
+    close(fd);
+    if (error != EWOULDBLOCK) return absl::ErrnoToStatus(error, absl::StrCat("cannot lock ", path));
+    return absl::UnavailableError(
+        absl::StrCat(directory, " is in use by process ",
+                     got > 0 ? std::string(absl::StripAsciiWhitespace(holder)) : "(unknown)"));
+  }
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  // The process id is only a hint for people: a full disk must not keep the operator from starting.
+  if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, pid.data(), pid.size(), 0);
+  return std::unique_ptr<DirectoryLock>(new DirectoryLock(fd));
+}
+
+Wal::DirectoryLock::~DirectoryLock() { close(fd_); }
+
 Wal::Wal(std::string directory, WalOptions options, std::unique_ptr<DirectoryLock> lock)
     : directory_(std::move(directory)),
       options_(options),
       files_(options.files == nullptr ? PrivateFileSystem() : *options.files),
       lock_(std::move(lock)) {}
+
+Wal::~Wal() = default;
 
 absl::StatusOr<std::unique_ptr<Wal>> Wal::Open(const std::string& directory, WalOptions options,
                                                const Replay& replay) {

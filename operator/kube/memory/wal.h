@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/files/files.h"
-#include "operator/kube/memory/directory_lock.h"
 
 namespace muster::kube {
 
@@ -35,6 +34,8 @@ class Wal {
   // Emits the records that stand for everything appended so far.
   using Snapshot = std::function<absl::Status(const Emit& emit)>;
 
+  ~Wal();
+
   // Takes the directory's lock, creating the directory if needed, and replays it. kUnavailable if
   // another process holds the lock; kDataLoss if the snapshot is damaged, and then nothing is
   // changed.
@@ -55,6 +56,8 @@ class Wal {
   int64_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
+  class DirectoryLock;
+
   Wal(std::string directory, WalOptions options, std::unique_ptr<DirectoryLock> lock);
   absl::Status ReplayAll(const Replay& replay);
   absl::Status StartLog(CreateMode mode);

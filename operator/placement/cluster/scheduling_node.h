@@ -62,6 +62,14 @@ struct SchedulingNode {
 
 absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json);
 
+// The fields that ParseSchedulingNode reads, as paths for a field mask.
+inline constexpr std::string_view kSchedulingNodeFields[] = {
+    "metadata.labels",          "spec.taints",
+    "spec.unschedulable",       "status.allocatable",
+    "status.capacity",          "status.conditions.reason",
+    "status.conditions.status", "status.conditions.type",
+};
+
 // The node's GPUs by kind: the resource's name, with the product if the node has the label
 // ("nvidia.com/gpu NVIDIA-H100-80GB-HBM3"). Empty: none.
 std::vector<std::string> GpuKinds(const SchedulingNode& node);

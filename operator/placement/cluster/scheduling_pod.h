@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -126,6 +127,54 @@ SchedulingPod Footprint(SchedulingPod pod);
 // kInvalidArgument if it cannot be a pod. Requests that an API server would have filled in from
 // limits are filled in here, for pods that have not been through one.
 absl::StatusOr<SchedulingPod> ParseSchedulingPod(const Json& json);
+
+// The fields that ParseSchedulingPod reads, as paths for a field mask. If an empty object differs
+// in meaning from none at all (an empty label selector selects everything), the path is that of the
+// enclosing object, which must come complete.
+inline constexpr std::string_view kSchedulingPodFields[] = {
+    "metadata.labels",
+    "metadata.deletionTimestamp",
+    "spec.affinity",
+    "spec.containers.name",
+    "spec.containers.ports",
+    "spec.containers.resources",
+    "spec.hostNetwork",
+    "spec.initContainers.name",
+    "spec.initContainers.ports",
+    "spec.initContainers.resources",
+    "spec.initContainers.restartPolicy",
+    "spec.nodeName",
+    "spec.nodeSelector",
+    "spec.overhead",
+    "spec.priority",
+    "spec.resourceClaims",
+    "spec.resources",
+    "spec.schedulerName",
+    "spec.tolerations",
+    "spec.topologySpreadConstraints",
+    "spec.volumes.awsElasticBlockStore.volumeID",
+    "spec.volumes.ephemeral.volumeClaimTemplate.spec.accessModes",
+    "spec.volumes.gcePersistentDisk.pdName",
+    "spec.volumes.gcePersistentDisk.readOnly",
+    "spec.volumes.iscsi.iqn",
+    "spec.volumes.iscsi.readOnly",
+    "spec.volumes.name",
+    "spec.volumes.persistentVolumeClaim.claimName",
+    "spec.volumes.rbd.image",
+    "spec.volumes.rbd.monitors",
+    "spec.volumes.rbd.pool",
+    "spec.volumes.rbd.readOnly",
+    "status.conditions.reason",
+    "status.conditions.type",
+    "status.containerStatuses.allocatedResources",
+    "status.containerStatuses.name",
+    "status.containerStatuses.resources",
+    "status.initContainerStatuses.allocatedResources",
+    "status.initContainerStatuses.name",
+    "status.initContainerStatuses.resources",
+    "status.nominatedNodeName",
+    "status.phase",
+};
 
 // Returns a pod's requests by kube-scheduler's formula: containers and restartable init containers
 // together, or the most that any init container needs beside the restartable ones before it;

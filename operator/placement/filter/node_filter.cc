@@ -4,15 +4,11 @@
 #include <utility>
 
 #include "operator/placement/filter/attach_limit_policy.h"
-#include "operator/placement/filter/host_port_policy.h"
 #include "operator/placement/filter/node_affinity_policy.h"
-#include "operator/placement/filter/node_health_policy.h"
+#include "operator/placement/filter/node_policies.h"
 #include "operator/placement/filter/pod_affinity_policy.h"
-#include "operator/placement/filter/resource_policy.h"
 #include "operator/placement/filter/single_node_claim_policy.h"
-#include "operator/placement/filter/spot_policy.h"
 #include "operator/placement/filter/taint_policy.h"
-#include "operator/placement/filter/template_policy.h"
 #include "operator/placement/filter/topology_spread_policy.h"
 #include "operator/placement/filter/volume_binding_policy.h"
 #include "operator/placement/filter/volume_conflict_policy.h"

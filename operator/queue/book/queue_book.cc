@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "operator/queue/book/queue_state.h"
-
 namespace muster::control {
 namespace {
 

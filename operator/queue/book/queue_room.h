@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/quota_tree.h"
 
 namespace muster::control {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/forecast/headroom.h"
 #include "operator/queue/room/gang_question.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "operator/placement/gang_nodes.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queue_room.h"
-#include "operator/queue/book/queue_state.h"
 #include "operator/queue/book/queued_job.h"
 #include "operator/queue/book/quota_tree.h"
 #include "operator/queue/forecast/schedule_rollout.h"

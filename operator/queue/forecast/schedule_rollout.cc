@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/room/victim_trial.h"
 #include "operator/queue/schedule.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/forecast/headroom.h"
-#include "operator/queue/room/victims.h"
+#include "operator/queue/room/victim_options.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::control {

@@ -1,7 +1,10 @@
 #include "operator/queue/record/recorded_input.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/queue/record/exact_time.h"
-#include "operator/queue/record/recorded_gang_nodes.h"
 
 namespace muster::control {
 namespace {
@@ -272,6 +274,59 @@ void PutMemory(const BookMemory& memory, pb::RecordedInput* into) {
     }
   }
   *into->mutable_past_use_at() = ToExact(memory.at);
+}
+
+// Adds the sets of nodes that gangs may use to a record, each once however many jobs share it, and
+// gives each a number from 1; all nodes have 0. The record must outlive it, as must the sets.
+class GangNodesTable {
+ public:
+  explicit GangNodesTable(pb::RecordedInput* into) : into_(into) {}
+
+  uint32_t NumberOf(const std::shared_ptr<const GangNodes>& nodes);
+
+ private:
+  pb::RecordedInput* const into_;
+  std::map<const GangNodes*, uint32_t> numbers_;
+};
+
+uint32_t GangNodesTable::NumberOf(const std::shared_ptr<const GangNodes>& nodes) {
+  if (nodes == nullptr) return 0;
+  const auto [at, is_new] =
+      numbers_.try_emplace(nodes.get(), static_cast<uint32_t>(numbers_.size() + 1));
+  if (!is_new) return at->second;
+  auto* one = into_->add_gang_nodes();
+  one->mutable_closed()->Assign(nodes->closed.begin(), nodes->closed.end());
+  for (const GangNodes::Bound& bound : nodes->bounds) {
+    auto* put = one->add_bounds();
+    put->set_node(bound.node);
+    put->set_workers(bound.workers);
+  }
+  one->set_left_out(nodes->left_out);
+  one->set_social(nodes->inter_pod_constraints);
+  return at->second;
+}
+
+using GangNodesList = std::vector<std::shared_ptr<const GangNodes>>;
+
+// Returns the recorded sets by their numbers; the first, for all nodes, is null. kDataLoss if one
+// names a node that the record does not have.
+absl::StatusOr<GangNodesList> GetGangNodes(const pb::RecordedInput& recorded) {
+  GangNodesList list = {nullptr};
+  const auto known = [&](int node) { return node >= 0 && node < recorded.nodes_size(); };
+  for (const auto& one : recorded.gang_nodes()) {
+    auto nodes = std::make_shared<GangNodes>();
+    nodes->closed.assign(one.closed().begin(), one.closed().end());
+    nodes->left_out = one.left_out();
+    nodes->inter_pod_constraints = one.social();
+    for (const auto& bound : one.bounds()) nodes->bounds.push_back({bound.node(), bound.workers()});
+    const bool sound =
+        std::all_of(nodes->closed.begin(), nodes->closed.end(), known) &&
+        std::all_of(nodes->bounds.begin(), nodes->bounds.end(),
+                    [&](const GangNodes::Bound& bound) { return known(bound.node); });
+    if (!sound) return absl::DataLossError("a gang names nodes that the cluster does not have");
+    list.push_back(std::move(nodes));
+  }
+  return list;
 }
 
 absl::Status GetJobs(const pb::RecordedInput& recorded, const GangNodesList& nodes,

@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queue_room.h"
-#include "operator/queue/book/queue_state.h"
 
 namespace muster::control {
 

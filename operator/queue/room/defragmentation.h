@@ -6,8 +6,8 @@
 
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/book/queue_state.h"
-#include "operator/queue/room/victims.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/room/victim_options.h"
 
 namespace muster::control {
 

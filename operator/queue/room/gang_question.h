@@ -4,7 +4,7 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 
 namespace muster::control {
 

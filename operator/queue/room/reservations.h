@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queue_room.h"
-#include "operator/queue/book/queue_state.h"
 #include "operator/queue/book/quota_tree.h"
 #include "operator/queue/room/gang_trial.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/room/victims.h"
 
 namespace muster::control {

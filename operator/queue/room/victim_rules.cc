@@ -71,9 +71,6 @@ class ByRules {
   // Stops all that may be stopped: those in the newcomer's way first, then the cheapest.
   bool StopAll();
   void GiveBack(Order::iterator first, Order::iterator last);
-  // Workers beyond the size that a job asks for are given back last, because they are to go first.
-  void GiveBackShrunk();
-  void GiveBackShrunk(VictimCandidate& candidate, int most);
 
   VictimTrial& trial_;
   VictimRules& rules_;
@@ -130,32 +127,6 @@ void ByRules::GiveBack(Order::iterator first, Order::iterator last) {
   GiveBack(middle, last);
 }
 
-void ByRules::GiveBackShrunk() {
-  Order order = All();
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto* a, const auto* b) { return a->IsGivenBackBefore(*b); });
-  for (VictimCandidate* candidate : order) {
-    if (candidate->keep > 0) GiveBackShrunk(*candidate, candidate->extras_from);
-  }
-  for (VictimCandidate* candidate : order) {
-    const bool has_rest = candidate->keep >= candidate->extras_from;
-    if (candidate->keep > 0 && has_rest) GiveBackShrunk(*candidate, candidate->workers);
-  }
-}
-
-void ByRules::GiveBackShrunk(VictimCandidate& candidate, int most) {
-  const int kept = candidate.keep;
-  const std::vector<int> keeps = candidate.LargerKeeps(most);
-  size_t fit = 0;  // that many of them fit
-  size_t too_many = keeps.size() + 1;
-  // Most jobs need not shrink at all, so that is tried first.
-  for (size_t next = keeps.size(); too_many - fit > 1; next = (fit + too_many) / 2) {
-    trial_.SetKeep(candidate, keeps[next - 1]);
-    (Holds() ? fit : too_many) = next;
-  }
-  trial_.SetKeep(candidate, fit == 0 ? kept : keeps[fit - 1]);
-}
-
 bool ByRules::Run() {
   for (VictimCandidate* candidate : All()) trial_.SetKeep(*candidate, candidate->workers);
   trial_.ShrinkAll();
@@ -170,7 +141,7 @@ bool ByRules::Run() {
     GiveBack(stopped_.begin(), stopped_.begin() + apart);
     GiveBack(stopped_.begin() + apart, stopped_.end());
   }
-  GiveBackShrunk();
+  trial_.GiveBackShrunk([this] { return Holds(); });
   return !rules_.exhausted();
 }
 

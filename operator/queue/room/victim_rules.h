@@ -7,9 +7,9 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
+#include "operator/queue/room/victim_options.h"
 #include "operator/queue/room/victim_trial.h"
-#include "operator/queue/room/victims.h"
 
 namespace muster::control {
 

@@ -1,6 +1,7 @@
 #include "operator/queue/room/victim_trial.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -262,6 +263,32 @@ void VictimTrial::ShrinkAll() {
       }
     }
   }
+}
+
+void VictimTrial::GiveBackShrunk(absl::FunctionRef<bool()> holds) {
+  std::vector<VictimCandidate*> order;
+  for (VictimCandidate& candidate : candidates_) {
+    if (candidate.keep > 0 && candidate.keep < candidate.workers) order.push_back(&candidate);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->IsGivenBackBefore(*b); });
+  for (VictimCandidate* candidate : order) GiveBack(*candidate, candidate->extras_from, holds);
+  for (VictimCandidate* candidate : order) {
+    if (candidate->keep >= candidate->extras_from) GiveBack(*candidate, candidate->workers, holds);
+  }
+}
+
+void VictimTrial::GiveBack(VictimCandidate& candidate, int most, absl::FunctionRef<bool()> holds) {
+  const int kept = candidate.keep;
+  const std::vector<int> keeps = candidate.LargerKeeps(most);
+  size_t fit = 0;  // that many of them fit
+  size_t too_many = keeps.size() + 1;
+  // Most jobs need not shrink at all, so that is tried first.
+  for (size_t next = keeps.size(); too_many - fit > 1; next = (fit + too_many) / 2) {
+    SetKeep(candidate, keeps[next - 1]);
+    (holds() ? fit : too_many) = next;
+  }
+  SetKeep(candidate, fit == 0 ? kept : keeps[fit - 1]);
 }
 
 bool VictimTrial::RespectsNominalQuota() const {

@@ -6,13 +6,15 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/book/queue_room.h"
-#include "operator/queue/book/queue_state.h"
 #include "operator/queue/book/quota_tree.h"
 #include "operator/queue/room/gang_trial.h"
-#include "operator/queue/room/victims.h"
+#include "operator/queue/room/victim_options.h"
 
 namespace muster::control {
 
@@ -66,6 +68,10 @@ class VictimTrial {
   void YieldExtras();
   // Does the same, and shrinks elastic jobs as far as allowed, the newcomer's own queue first.
   void ShrinkAll();
+  // Gives back to the shrunk jobs, one after the other, the most workers with which `holds` still
+  // returns true. Workers beyond the size that a job asks for are given back last, because they
+  // are to go first.
+  void GiveBackShrunk(absl::FunctionRef<bool()> holds);
   // Returns true if workers may be taken from the job at all, as the trial stands.
   bool MayTake(const VictimCandidate& candidate) const;
 
@@ -85,6 +91,8 @@ class VictimTrial {
                     absl::Duration grace);
   void LetClaimantsCome(const JobEntry& newcomer, const Claims& claims);
   bool RespectsNominalQuota() const;
+  // Gives back to the job as many workers as `holds` lets it have, up to `most`.
+  void GiveBack(VictimCandidate& candidate, int most, absl::FunctionRef<bool()> holds);
   VictimCandidate CandidateOf(absl::Time now, const TopologyTree& tree, JobEntry& entry,
                               const VictimOptions& options) const;
   void PriceFollowUps(absl::Time now, const QueueBook::State& state);

@@ -1,7 +1,6 @@
 #include "operator/queue/room/victims.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -41,9 +40,6 @@ class VictimSearch {
   VictimCandidate& At(int index) { return trial_.candidates()[index]; }
   int Count() { return static_cast<int>(trial_.candidates().size()); }
 
-  void GiveBackShrunk();
-  // Gives back to the job as many workers as leave the newcomer its place, up to `most`.
-  void GiveBack(VictimCandidate& candidate, int most);
   bool ChooseStops(VictimPlan& plan);
   // Stop() returns false if the job may not be taken from.
   bool Stop(int index);
@@ -78,34 +74,6 @@ class VictimSearch {
   std::set<int> banned_;
   int tries_ = 0;
 };
-
-// Gives back to each job as many workers as leave the newcomer its place.
-// Workers beyond the size that a job asks for are given back last, because they are to go first.
-void VictimSearch::GiveBackShrunk() {
-  std::vector<int> order;
-  for (int i = 0; i < Count(); ++i) {
-    if (At(i).keep > 0 && At(i).keep < At(i).workers) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [this](int a, int b) { return At(a).IsGivenBackBefore(At(b)); });
-  for (int i : order) GiveBack(At(i), At(i).extras_from);
-  for (int i : order) {
-    if (At(i).keep >= At(i).extras_from) GiveBack(At(i), At(i).workers);
-  }
-}
-
-void VictimSearch::GiveBack(VictimCandidate& candidate, int most) {
-  const int kept = candidate.keep;
-  const std::vector<int> keeps = candidate.LargerKeeps(most);
-  size_t fit = 0;  // that many of them fit
-  size_t too_many = keeps.size() + 1;
-  while (too_many - fit > 1) {
-    const size_t middle = (fit + too_many) / 2;
-    trial_.SetKeep(candidate, keeps[middle - 1]);
-    (trial_.Fits() ? fit : too_many) = middle;
-  }
-  trial_.SetKeep(candidate, fit == 0 ? kept : keeps[fit - 1]);
-}
 
 bool VictimSearch::Stop(int index) {
   if (At(index).keep == 0 || !At(index).stoppable || banned_.contains(index) ||
@@ -366,22 +334,11 @@ std::optional<VictimPlan> VictimSearch::ByRoom() {
   if (!trial_.Fits()) trial_.ShrinkAll();
   VictimPlan stops;
   if (!trial_.Fits() && !ChooseStops(stops)) return std::nullopt;
-  GiveBackShrunk();
+  trial_.GiveBackShrunk([this] { return trial_.Fits(); });
   return PlanOf(stops.cost_bound, stops.exact);
 }
 
 }  // namespace
-
-double CostOfStopping(const QueuedJob& job, absl::Time now, const VictimOptions& options) {
-  const absl::Duration lost = std::max(absl::ZeroDuration(), now - job.checkpointed);
-  return static_cast<double>(BillableUnits(job, job.workers())) *
-         absl::ToDoubleSeconds(lost + options.restart_cost);
-}
-
-double CostOfShrinking(const QueuedJob& job, const VictimOptions& options) {
-  return static_cast<double>(BillableUnits(job, job.workers())) *
-         absl::ToDoubleSeconds(options.reshape_cost);
-}
 
 std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
                                       QueueBook::State& state, JobEntry& newcomer,

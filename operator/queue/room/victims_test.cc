@@ -16,7 +16,7 @@
 #include "operator/placement/gang_capacity.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/queue_fixtures.h"
 #include "operator/queue/room/victim_trial.h"
 

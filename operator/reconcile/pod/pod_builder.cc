@@ -12,13 +12,8 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/reconcile/pod/job_owner.h"
-#include "operator/reconcile/pod/pod_avoidance.h"
-#include "operator/reconcile/pod/pod_devices.h"
-#include "operator/reconcile/pod/pod_grace.h"
 #include "operator/reconcile/pod/pod_json.h"
-#include "operator/reconcile/pod/pod_security.h"
-#include "operator/reconcile/pod/pod_shared_memory.h"
-#include "operator/reconcile/pod/pod_spot.h"
+#include "operator/reconcile/pod/pod_parts.h"
 
 namespace muster::control {
 namespace {

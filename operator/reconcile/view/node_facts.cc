@@ -1,5 +1,7 @@
 #include "operator/reconcile/view/node_facts.h"
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,7 +11,6 @@
 #include "base/logging.h"
 #include "operator/core/state/spec_values.h"
 #include "operator/cost/node_rates.h"
-#include "operator/reconcile/view/node_domains.h"
 #include "proto/muster/v1alpha1/memory_copies.h"
 
 namespace muster::control {
@@ -57,6 +58,16 @@ void NoteNode(const NodeSources& sources, const PodRecord& record, PodView& pod)
   pod.machine_fault = node->scheduling->faults.machine;
   pod.rates = RatesOf(sources, record, *node);
   pod.gpu_use = GpuUseOf(sources, record, *node);
+}
+
+void NoteDomains(const std::vector<LabelledNode>& nodes, std::vector<PodView>& pods) {
+  const Topology topology = ReadTopology(nodes);
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < nodes.size(); ++i) places[nodes[i].name] = i;
+  for (PodView& pod : pods) {
+    const auto place = places.find(pod.node);
+    if (place != places.end()) pod.node_domains = topology.paths[place->second];
+  }
 }
 
 void NoteNodeDomains(const NodeSources& sources, JobView& view) {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/placement/complete_gang.h"
-#include "operator/queue/book/queue_state.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/scheduler/gang/gang_request.h"
 
 namespace muster::control {

@@ -20,11 +20,10 @@ struct PodWrite {
     kBind,    // to the node `text`
     kRefuse,  // condition PodScheduled=False/Unschedulable with the message `text`
     kDelete,  // for the reason `text`
-    // Calls on `claim`, in the pod's namespace: SelectNode and ForgetNode with the node `text`,
-    // GiveVolume with the volume `text` (operator/scheduler/bind/claim_writes).
-    kSelectNode,
-    kForgetNode,
-    kGiveVolume,
+    // Writes to `claim`, in the pod's namespace, which waits for its first consumer.
+    kSelectNode,  // has the claim's volume made for the node `text`
+    kForgetNode,  // undoes that, unless the claim is bound by now
+    kGiveVolume,  // gives it the volume `text`, which exists and belongs to no other claim
   };
   Kind kind = Kind::kBind;
   std::string job_uid;

@@ -10,7 +10,6 @@
 #include "operator/api/defaults.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/queue/book/queue_book.h"
-#include "operator/queue/book/queue_state.h"
 #include "operator/scheduler/gang/gang_request.h"
 #include "operator/scheduler/queue_sync/queue_job_state.h"
 

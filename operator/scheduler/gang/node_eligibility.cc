@@ -2,18 +2,76 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "operator/kube/object_meta.h"
+#include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/complete_gang.h"
+#include "operator/placement/filter/filter_memo.h"
+#include "operator/placement/inventory.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/scheduler/cluster/placement_world.h"
 #include "operator/scheduler/gang/gang_placer.h"
-#include "operator/scheduler/gang/hypothetical_cluster.h"
 
 namespace muster::control {
 namespace {
+
+// A hypothetical cluster: the model's with some pods removed and others added. The free amounts in
+// the model's tree are changed for as long as this lives; the rest is a copy. Nothing else may
+// change the model meanwhile. Not thread-safe.
+class HypotheticalCluster {
+ public:
+  explicit HypotheticalCluster(ClusterModel& model);
+  ~HypotheticalCluster();
+  HypotheticalCluster(const HypotheticalCluster&) = delete;
+  HypotheticalCluster& operator=(const HypotheticalCluster&) = delete;
+
+  // Has no effect for a pod that counts nowhere, or was removed before.
+  void Remove(const kube::ObjectKey& pod);
+  // Adds a pod to a node that is already charged for it in the tree.
+  void Add(const PodPointer& pod, const std::string& node);
+
+  PlacementWorld world() { return {model_, tree_, snapshot_, states_}; }
+
+ private:
+  ClusterModel& model_;
+  TopologyTree& tree_;
+  ClusterSnapshot snapshot_;
+  std::vector<NodePointer> states_;
+  std::vector<std::pair<int, Resources>> freed_;  // by node
+};
+
+HypotheticalCluster::HypotheticalCluster(ClusterModel& model)
+    : model_(model), tree_(model.Tree()), snapshot_(model.snapshot()), states_(model.states()) {}
+
+HypotheticalCluster::~HypotheticalCluster() {
+  for (const auto& [node, amount] : freed_) tree_.Charge(node, amount);
+}
+
+void HypotheticalCluster::Remove(const kube::ObjectKey& pod) {
+  const auto [counted, node] = model_.CountedOn(pod);
+  const auto index = counted == nullptr ? std::nullopt : tree_.FindNode(node);
+  if (!index) return;
+  NodePointer& state = states_[static_cast<size_t>(*index)];
+  const Resources before = FreeOn(*state);
+  snapshot_.RemovePod(counted, node);
+  state = snapshot_.ShareNode(node);
+  const Resources freed = FreeOn(*state) - before;
+  tree_.Charge(*index, -freed);
+  freed_.push_back({*index, freed});
+}
+
+void HypotheticalCluster::Add(const PodPointer& pod, const std::string& node) {
+  const auto index = tree_.FindNode(node);
+  if (!index) return;
+  snapshot_.AddPod(pod, node);
+  states_[static_cast<size_t>(*index)] = snapshot_.ShareNode(node);
+}
 
 // Removes all pods of the job that hold nodes, except its first workers. Pods that are being
 // deleted are not among those.

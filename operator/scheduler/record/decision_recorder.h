@@ -3,14 +3,20 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "base/mutex.h"
+#include "operator/placement/topology_tree.h"
 #include "operator/queue/book/decision.h"
+#include "operator/queue/book/queue_book.h"
 #include "operator/queue/decision_input.h"
+#include "operator/queue/schedule.h"
 #include "operator/scheduler/record/decision_ring.h"
 
 namespace muster::control {
@@ -64,6 +70,25 @@ class DecisionRecorder {
   Mutex ring_mu_;
   DecisionRing ring_ MUSTER_GUARDED_BY(ring_mu_);
   bool failing_ MUSTER_GUARDED_BY(ring_mu_) = false;
+};
+
+// Calls Schedule(), hands all its input to a recorder if there is one, and remembers which decision
+// last mentioned each job. Not thread-safe.
+class DecisionNotes {
+ public:
+  // If `recorder` is null, nothing is kept; otherwise it must outlive this.
+  explicit DecisionNotes(DecisionRecorder* recorder) : recorder_(recorder) {}
+
+  std::vector<Decision> Schedule(absl::Time now, TopologyTree& tree, QueueBook& book,
+                                 const ScheduleOptions& options);
+
+  // Returns the id for `muster replay`, or 0 if no decision about the job is kept.
+  uint64_t DecisionOf(const std::string& job_uid) const;
+  void Forget(const std::function<bool(const std::string& job_uid)>& is_gone);
+
+ private:
+  DecisionRecorder* const recorder_;
+  std::map<std::string, uint64_t> decided_in_;  // by job UID
 };
 
 }  // namespace muster::control

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/status/status.h"
 #include "c10/core/Device.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/engine/state/training_state.h"
@@ -46,6 +47,10 @@ struct DeviceMemory {
 
 // Does not wait for the device.
 DeviceMemory ReadDeviceMemory(const TrainingState& state);
+
+// Adds to a ResourceExhausted that says what a device could not give: what this rank holds there by
+// its use, and which fields of the job would need less. Other statuses are returned as they are.
+absl::Status ExplainNoMemory(const absl::Status& status, const TrainingState& state);
 
 }  // namespace muster::trainer
 

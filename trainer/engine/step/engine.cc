@@ -3,26 +3,26 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ATen/ops/arange.h"
 #include "absl/strings/str_cat.h"
 #include "base/failpoint.h"
 #include "base/status_macros.h"
-#include "trainer/commit/confirm_message.h"
 #include "trainer/commit/decide_step.h"
+#include "trainer/commit/step_messages.h"
 #include "trainer/commit/version.h"
-#include "trainer/commit/vote_message.h"
 #include "trainer/engine/link/message_tensor.h"
 #include "trainer/engine/link/torch_errors.h"
 #include "trainer/engine/step/chunk_share.h"
 #include "trainer/engine/step/device_memory.h"
-#include "trainer/engine/step/out_of_memory.h"
 #include "trainer/engine/step/slice_gather.h"
 #include "trainer/engine/table/table_check.h"
-#include "trainer/engine/table/table_factory.h"
+#include "trainer/engine/table/task_table.h"
 #include "trainer/model/block.h"
 #include "trainer/offload/host_copy.h"
 #include "trainer/parallel/flat_memory.h"
+#include "trainer/parallel/sum_tree.h"
 #include "trainer/parallel/unit.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -379,6 +379,60 @@ absl::Status Engine::Confirm(StepOutcome& outcome) {
         WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().skipped);
   }
   return commit.Confirm(outcome.decision);
+}
+
+absl::StatusOr<double> Engine::Validate(int batches) {
+  double loss = 0.0;
+  MUSTER_RETURN_IF_ERROR(CatchTorch("validation", [&] { return ValidateOrThrow(batches, loss); }));
+  return loss;
+}
+
+// A rank without a micro-batch takes part in gathering the values for the others.
+absl::Status Engine::Evaluate(std::vector<MicroBatchContext> contexts) {
+  const bool idle = contexts.empty();
+  runner_.Begin(std::move(contexts));
+  for (const Task& task : evaluation_) {
+    if (interrupt_.load(std::memory_order_relaxed)) {
+      return absl::AbortedError("interrupted in validation");
+    }
+    if (idle && task.kind == TaskKind::kForward) continue;
+    StepOutcome unused;
+    MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
+  // Each batch has a place of its own, filled by one rank, so the sum does not depend on the world
+  // size.
+  const PhaseScope compute(timer_, Phase::kOther);
+  casts_->ForgetAll();
+  std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
+  for (int first = 0; first < batches; first += communicator_->size()) {
+    const int b = first + communicator_->rank();
+    std::vector<MicroBatchContext> contexts;
+    if (b < batches) {
+      MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Validation(b));
+      message[2 * b + 1] = static_cast<double>(CountValid(batch.labels));
+      MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context,
+                              Context(std::move(batch), state_.applied()->step(), false));
+      contexts.push_back(std::move(context));
+    }
+    MUSTER_RETURN_IF_ERROR(Evaluate(std::move(contexts)));
+    if (b < batches) message[2 * b] = runner_.losses(1)[0];
+  }
+  casts_->ForgetAll();
+  at::Tensor tensor = ToTensor(message);
+  MUSTER_RETURN_IF_ERROR(communicator_->AllReduce(tensor, ReduceOp::kSum, "validation")->Wait());
+  std::vector<double> losses;
+  double tokens = 0.0;
+  for (int b = 0; b < batches; ++b) {
+    losses.push_back(AsSpan(tensor)[2 * b]);
+    tokens += AsSpan(tensor)[2 * b + 1];
+  }
+  if (tokens == 0.0) return absl::FailedPreconditionError("validation data has no valid token");
+  loss = TreeSum(losses) / tokens;
+  return absl::OkStatus();
 }
 
 absl::Status Engine::ComputeGradients() {

@@ -13,7 +13,7 @@
 #include "c10/util/intrusive_ptr.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
-#include "trainer/commit/vote_message.h"
+#include "trainer/commit/step_messages.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/link/phase_timer.h"
 #include "trainer/engine/link/round_groups.h"

@@ -20,7 +20,6 @@
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/layout.h"
 #include "trainer/checkpoint/reader.h"
-#include "trainer/checkpoint/round_mark.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/engine/link/tensor_bytes.h"
 #include "trainer/parallel/flat_memory.h"

@@ -7,7 +7,6 @@
 #include "base/byte_text.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
-#include "trainer/engine/store/copy_choice.h"
 
 namespace muster::trainer {
 namespace {

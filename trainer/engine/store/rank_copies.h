@@ -14,7 +14,7 @@
 #include "trainer/engine/link/phase_timer.h"
 #include "trainer/engine/link/trainer_settings.h"
 #include "trainer/engine/state/training_state.h"
-#include "trainer/engine/store/copy_pace.h"
+#include "trainer/engine/store/copy_choice.h"
 #include "trainer/engine/store/state_copies.h"
 
 namespace muster::trainer {

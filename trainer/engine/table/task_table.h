@@ -1,9 +1,13 @@
 #ifndef MUSTER_TRAINER_ENGINE_TABLE_TASK_TABLE_H_
 #define MUSTER_TRAINER_ENGINE_TABLE_TASK_TABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/comm/mesh_shape.h"
 
 namespace muster::trainer {
 
@@ -84,6 +88,22 @@ TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most
 
 // Returns the table of one micro-batch's forward pass, for ranks that evaluate one each.
 TaskTable EvaluationTable(const TableShape& shape);
+
+// Returns the number of micro-batches of the rank that has the most.
+int MostMicroBatches(const MeshShape& mesh, int64_t micro_batches);
+
+// The task tables of all ranks of a layout. Ranks with as many micro-batches have the same one, and
+// a check of the distinct ones is one of all, because no table sends to a rank.
+struct LayoutTables {
+  std::vector<TaskTable> distinct;
+  std::vector<int> of_rank;  // indices of `distinct`
+};
+
+// Returns the tables for steps of so many logical micro-batches, unchecked. Returns Unimplemented,
+// which names the axis, for a layout that has no table yet, and InvalidArgument if a rank would
+// have no micro-batch. Pure.
+absl::StatusOr<LayoutTables> MakeTables(const TableShape& shape, const MeshShape& mesh,
+                                        int64_t micro_batches);
 
 }  // namespace muster::trainer
 

@@ -1,5 +1,5 @@
 """cc_library, cc_binary and cc_test of every BUILD file: Bazel's own with a precompiled header (prelude.bzl) and, under
-a sanitizer, with its flags (sanitizers.bzl)."""
+a sanitizer, with its flags (sanitizers.bzl). Most targets are a cc_module: a library and its test."""
 
 load("//tools/bazel:sanitizers.bzl", "ADDRESS_COPTS", "THREAD_COPTS", "is_instrumented")
 
@@ -40,3 +40,22 @@ def cc_binary(optimized = False, **kwargs):
 
 def cc_test(optimized = False, **kwargs):
     _with_prelude(native.cc_test, not optimized, kwargs)
+
+def cc_module(name, deps = [], test_deps = None, **kwargs):
+    """Makes the library of `<name>.h` and of `<name>.cc`, if there is one, and the small test `<name>_test` of it.
+
+    Args:
+      name: of the library and of its files.
+      deps: of the library.
+      test_deps: of `<name>_test.cc`, without the library and GoogleTest; None if there is no test, or if it is a target
+        of its own because it needs data or tags.
+      **kwargs: of cc_library.
+    """
+    cc_library(name = name, srcs = native.glob([name + ".cc"]), hdrs = [name + ".h"], deps = deps, **kwargs)
+    if test_deps != None:
+        cc_test(
+            name = name + "_test",
+            size = "small",
+            srcs = [name + "_test.cc"],
+            deps = [":" + name] + test_deps + ["@system//:gtest_main"],
+        )

@@ -26,6 +26,7 @@ class _Recorder(dict):
         self.files = files
         for rule in RULES:
             self[rule] = functools.partial(self._rule, rule=rule, testonly=rule.endswith("_test"))
+        self["cc_module"] = self._module
         self["glob"] = self._glob
         self["muster_proto_library"] = self._proto
         self["cuda_library"] = functools.partial(self._cuda, rule="cc_library")
@@ -59,6 +60,12 @@ class _Recorder(dict):
             "rule": rule,
             "optimized": optimized,
         }
+
+    def _module(self, name, deps=(), test_deps=None, **kwargs):
+        srcs = [f"{name}.cc"] if pathlib.Path(self.package, f"{name}.cc") in self.files else []
+        self._rule(name, srcs=srcs, hdrs=[f"{name}.h"], deps=deps, **kwargs)
+        if test_deps is not None:
+            self._rule(f"{name}_test", rule="cc_test", testonly=True, srcs=[f"{name}_test.cc"], deps=[f":{name}", *test_deps, "@system//:gtest_main"])
 
     def _cuda(self, name, rule, cuda_deps=(), deps=(), **kwargs):
         own = "@system//:gtest_main" if rule == "cc_test" else "@cuda//:headers"

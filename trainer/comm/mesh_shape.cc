@@ -66,6 +66,11 @@ int MeshShape::RankOf(const MeshCoordinates& coordinates) const {
   return rank;
 }
 
+int MeshShape::WorkerOf(int rank) const {
+  const MeshCoordinates at = CoordinatesOf(rank);
+  return at.data * shard + at.shard;
+}
+
 std::vector<int> MeshShape::Group(int rank, const std::vector<MeshAxis>& axes) const {
   auto fixed = [&](int member) {
     MeshCoordinates coordinates = CoordinatesOf(member);

@@ -35,6 +35,8 @@ struct MeshShape {
   int tensor = 1;
   int expert = 1;
 
+  // The ranks along these axes take micro-batches of their own.
+  int workers() const { return data * shard; }
   int size() const { return pipeline * data * shard * context * tensor * expert; }
   int extent(MeshAxis axis) const;
 
@@ -43,6 +45,9 @@ struct MeshShape {
   // Requires 0 <= rank < size().
   MeshCoordinates CoordinatesOf(int rank) const;
   int RankOf(const MeshCoordinates& coordinates) const;
+  // Returns the place of the rank's micro-batches among those of workers() ranks: ranks of one
+  // place work on the same ones.
+  int WorkerOf(int rank) const;
   // Returns the ranks that differ from `rank` in these axes only, ascending, `rank` included. For
   // example, gradients are reduced over {kData, kShard, kContext}.
   std::vector<int> Group(int rank, const std::vector<MeshAxis>& axes) const;

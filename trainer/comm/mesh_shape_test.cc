@@ -37,6 +37,15 @@ TEST(MeshShapeTest, GroupsOfAnAxisPartitionTheWorld) {
   EXPECT_THAT(seen, testing::Each(6));
 }
 
+TEST(MeshShapeTest, RanksAlongDataAndShardAreWorkersOfTheirOwn) {
+  const MeshShape mesh{.pipeline = 2, .data = 2, .shard = 3, .tensor = 2};
+  EXPECT_EQ(mesh.workers(), 6);
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const MeshCoordinates at = mesh.CoordinatesOf(rank);
+    EXPECT_EQ(mesh.WorkerOf(rank), 3 * at.data + at.shard);
+  }
+}
+
 TEST(MeshShapeTest, AMeshOfAnotherSizeThanTheWorldIsRefused) {
   EXPECT_EQ((MeshShape{.data = 3}).Check(4),
             absl::InvalidArgumentError("a mesh of 1 pipeline x 3 data x 1 shard x 1 context x 1 "

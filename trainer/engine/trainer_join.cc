@@ -149,6 +149,11 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& 
   }
   MUSTER_RETURN_IF_ERROR(adopted_);
   MUSTER_ASSIGN_OR_RETURN(const MeshShape shape, MeshShapeOf(go, world_size_));
+  if (shape.tensor > 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("a layout with tensor ", shape.tensor,
+                     ": checkpoints and copies in memory hold whole models only; set tensor to 1"));
+  }
   if (parts_.fits != nullptr) MUSTER_RETURN_IF_ERROR(parts_.fits(shape.shard));
   MUSTER_ASSIGN_OR_RETURN(mesh_,
                           RoundMesh::Connect(go, rank_, world_size_, parts_.network, parts_.inbox));

@@ -18,6 +18,7 @@ int64_t Product(std::vector<int64_t>::const_iterator begin,
 
 absl::Status CheckParts(const Partition& partition, int parts) {
   if (partition.dimension < 0 || partition.pieces % parts == 0) return absl::OkStatus();
+  if (partition.uneven && partition.pieces >= parts) return absl::OkStatus();
   int64_t below = parts, above = parts;
   while (partition.pieces % below != 0) --below;
   while (above < partition.pieces && partition.pieces % above != 0) ++above;
@@ -28,24 +29,33 @@ absl::Status CheckParts(const Partition& partition, int parts) {
                                                  nearest));
 }
 
+ElementRun PiecesOfPart(const Partition& partition, ModelPart part) {
+  const int64_t begin = partition.pieces * part.index / part.count;
+  return {.begin = begin, .count = partition.pieces * (part.index + 1) / part.count - begin};
+}
+
 std::vector<int64_t> ShapeOfPart(const std::vector<int64_t>& shape, const Partition& partition,
-                                 int parts) {
+                                 ModelPart part) {
   std::vector<int64_t> out = shape;
-  if (partition.dimension >= 0) out[static_cast<size_t>(partition.dimension)] /= parts;
+  if (partition.dimension < 0) return out;
+  int64_t& divided = out[static_cast<size_t>(partition.dimension)];
+  divided = divided / partition.pieces * PiecesOfPart(partition, part).count;
   return out;
 }
 
 std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
-                                   int part, int parts) {
+                                   ModelPart part) {
   if (partition.dimension < 0) return {{0, Product(shape.begin(), shape.end())}};
   const auto divided = shape.begin() + partition.dimension;
   const int64_t inner = Product(divided + 1, shape.end());
   const int64_t block = *divided / partition.blocks * inner;
-  const int64_t count = block / parts;
+  const int64_t piece = block / partition.pieces;
+  const ElementRun pieces = PiecesOfPart(partition, part);
   std::vector<ElementRun> runs;
   const int64_t blocks = Product(shape.begin(), divided) * partition.blocks;
   for (int64_t b = 0; b < blocks; ++b) {
-    const ElementRun run = {.begin = b * block + part * count, .count = count};
+    const ElementRun run = {.begin = b * block + pieces.begin * piece,
+                            .count = pieces.count * piece};
     if (!runs.empty() && runs.back().begin + runs.back().count == run.begin) {
       runs.back().count += run.count;
     } else {

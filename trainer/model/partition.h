@@ -15,23 +15,35 @@ namespace muster::trainer {
 struct Partition {
   int dimension = -1;  // -1: every rank holds the whole parameter
   int64_t blocks = 1;
-  int64_t pieces = 1;  // of a block
+  int64_t pieces = 1;   // of a block
+  bool uneven = false;  // ranks may hold different numbers of pieces, but each at least one
 
   bool operator==(const Partition&) const = default;
 };
 
-// Returns InvalidArgument, with the nearest numbers that would do, unless `parts` ranks can hold
-// equal parts of a parameter.
+// One of the `count` parts of a model that the ranks of the tensor axis hold.
+struct ModelPart {
+  int index = 0;
+  int count = 1;
+
+  bool operator==(const ModelPart&) const = default;
+};
+
+// Returns InvalidArgument, with the nearest numbers that would do, unless `parts` ranks can divide
+// a parameter.
 absl::Status CheckParts(const Partition& partition, int parts);
 
-// The two below want CheckParts() to hold, and 0 <= part < parts.
+// The functions below want CheckParts() to hold, and 0 <= part.index < part.count.
 
+// Returns the pieces of each block that a rank holds: from floor(pieces * index / count) up to
+// floor(pieces * (index + 1) / count).
+ElementRun PiecesOfPart(const Partition& partition, ModelPart part);
 // Returns the shape of a rank's part.
 std::vector<int64_t> ShapeOfPart(const std::vector<int64_t>& shape, const Partition& partition,
-                                 int parts);
+                                 ModelPart part);
 // Returns the elements of the whole parameter that a part consists of, in the part's own order.
 std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
-                                   int part, int parts);
+                                   ModelPart part);
 
 }  // namespace muster::trainer
 

@@ -9,25 +9,26 @@
 #include "base/status_macros.h"
 #include "trainer/kernels/kernels.h"
 #include "trainer/model/parameter.h"
+#include "trainer/model/partition.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
-#include "trainer/random/element_run.h"
 
 namespace muster::trainer {
 
 // Autograd keeps parameters for the backward pass and refuses them there if they were written
 // since. The parameters are no such views that `values` tells of its writes, because values that
 // were freed after the forward pass are gathered anew for the backward pass.
-Unit::Unit(UnitLayout layout, const at::TensorOptions& options) : layout_(std::move(layout)) {
+Unit::Unit(UnitLayout layout, const at::TensorOptions& options, ModelPart part)
+    : layout_(std::move(layout)), part_(part) {
   values_ = at::empty({layout_.elements}, options);
   gradients_ = at::empty({layout_.elements}, options);
   TakeMemory(values_);
   TakeMemory(gradients_);
   for (const UnitTensor& tensor : layout_.tensors) {
     at::Tensor view =
-        values_.narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape).variable_data();
+        values_.narrow(0, tensor.offset, tensor.size).view(tensor.shape).variable_data();
     view.requires_grad_(true);
-    view.mutable_grad() = gradients_.narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape);
+    view.mutable_grad() = gradients_.narrow(0, tensor.offset, tensor.size).view(tensor.shape);
     parameters_.push_back(std::move(view));
   }
 }
@@ -82,18 +83,17 @@ void Unit::Initialize(uint64_t seed) {
 }
 
 void Unit::Fill(const UnitTensor& tensor, uint64_t seed) const {
-  const at::Tensor part = values_.narrow(0, tensor.offset, tensor.size);
+  const at::Tensor elements = values_.narrow(0, tensor.offset, tensor.size);
   switch (tensor.spec.init.kind) {
     case Initialization::Kind::kZeros:
       break;
     case Initialization::Kind::kOnes:
-      part.fill_(1.0);
+      elements.fill_(1.0);
       break;
     case Initialization::Kind::kNormal: {
-      const ElementRun whole = {.begin = 0, .count = tensor.size};
-      KernelsOf(part).FillNormal(
+      KernelsOf(elements).FillNormal(
           {.seed = seed, .name = tensor.spec.name, .deviation = tensor.spec.init.deviation},
-          {&whole, 1}, part);
+          RunsOfPart(tensor.spec.shape, tensor.spec.partition, part_), elements);
       break;
     }
   }
@@ -115,13 +115,13 @@ absl::Status Unit::CheckViews() const {
 }
 
 absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
-                                            c10::Device device) {
+                                            c10::Device device, ModelPart part) {
   std::vector<BlockParameters> blocks;
   for (const auto& block : model.blocks) blocks.push_back({block->name(), block->parameters()});
-  MUSTER_ASSIGN_OR_RETURN(ModelLayout layout, LayOutModel(blocks));
+  MUSTER_ASSIGN_OR_RETURN(ModelLayout layout, LayOutModel(blocks, part));
   std::vector<Unit> units;
   for (UnitLayout& unit : layout.units) {
-    units.emplace_back(std::move(unit), at::TensorOptions(device).dtype(type));
+    units.emplace_back(std::move(unit), at::TensorOptions(device).dtype(type), part);
   }
   for (size_t b = 0; b < model.blocks.size(); ++b) {
     std::vector<at::Tensor> views;

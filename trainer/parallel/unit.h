@@ -11,6 +11,7 @@
 #include "c10/core/ScalarType.h"
 #include "c10/core/TensorOptions.h"
 #include "trainer/model/block.h"
+#include "trainer/model/partition.h"
 #include "trainer/parallel/sum_tree.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -37,8 +38,8 @@ struct HeldSlice {
 // and what is computed from it may be kept meanwhile. Not thread-safe.
 class Unit {
  public:
-  // The unit has no memory before Hold().
-  Unit(UnitLayout layout, const at::TensorOptions& options);
+  // `layout` is that of `part` of the model. The unit has no memory before Hold().
+  Unit(UnitLayout layout, const at::TensorOptions& options, ModelPart part = {});
 
   const UnitLayout& layout() const { return layout_; }
   const at::Tensor& values() const { return values_; }        // [elements]
@@ -74,15 +75,18 @@ class Unit {
   void Fill(const UnitTensor& tensor, uint64_t seed) const;
 
   UnitLayout layout_;
+  ModelPart part_;
   at::Tensor values_;
   at::Tensor gradients_;
   std::vector<at::Tensor> parameters_;
   HeldSlice held_;
 };
 
-// Lays out the model's parameters, makes the units and binds every block to its views.
+// Lays out a part of the model's parameters, makes the units and binds every block to its views.
+// InvalidArgument if the model cannot be divided into so many parts.
 absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
-                                            c10::Device device = c10::DeviceType::CPU);
+                                            c10::Device device = c10::DeviceType::CPU,
+                                            ModelPart part = {});
 
 }  // namespace muster::trainer
 

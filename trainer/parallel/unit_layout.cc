@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace muster::trainer {
 namespace {
@@ -36,15 +37,17 @@ absl::StatusOr<std::map<std::string, std::vector<int>>> FindUsers(
   return users;
 }
 
-// Gives each tensor its offset; those under decay come first.
-void Place(UnitLayout& unit) {
+// Gives each tensor its offset in this part; those under decay come first.
+void Place(ModelPart part, UnitLayout& unit) {
   std::stable_sort(
       unit.tensors.begin(), unit.tensors.end(),
       [](const UnitTensor& a, const UnitTensor& b) { return a.spec.decay > b.spec.decay; });
   int64_t offset = 0;
+  unit.decay_elements = 0;
   for (UnitTensor& tensor : unit.tensors) {
+    tensor.shape = ShapeOfPart(tensor.spec.shape, tensor.spec.partition, part);
     tensor.size = 1;
-    for (const int64_t d : tensor.spec.shape) tensor.size *= d;
+    for (const int64_t d : tensor.shape) tensor.size *= d;
     tensor.offset = offset;
     offset += RoundUp(tensor.size, kTensorAlignment);
     if (tensor.spec.decay) unit.decay_elements = offset;
@@ -52,28 +55,54 @@ void Place(UnitLayout& unit) {
   unit.elements = RoundUp(offset, kChunkElements);
 }
 
+bool IsDivided(const ParameterSpec& spec, ModelPart part) {
+  return part.count > 1 && spec.partition.dimension >= 0;
+}
+
+absl::Status PlaceUnit(ModelPart part, UnitLayout& unit) {
+  for (const UnitTensor& tensor : unit.tensors) {
+    const absl::Status divides = CheckParts(tensor.spec.partition, part.count);
+    if (divides.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(tensor.spec.name, ": ", divides.message()));
+  }
+  for (int index = 0; unit.is_part && index < part.count; ++index) {
+    Place({index, part.count}, unit);
+    if (index < part.index) unit.earlier_chunks += unit.chunks();
+    unit.all_chunks += unit.chunks();
+  }
+  Place(part, unit);
+  if (!unit.is_part) unit.all_chunks = unit.chunks();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks) {
+absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks,
+                                        ModelPart part) {
   auto users = FindUsers(blocks);
   if (!users.ok()) return users.status();
   ModelLayout layout;
   for (size_t b = 0; b < blocks.size(); ++b) {
-    UnitLayout own{.name = blocks[b].block, .users = {static_cast<int>(b)}};
+    UnitLayout own{
+        .name = blocks[b].block, .is_part = part.count > 1, .users = {static_cast<int>(b)}};
+    UnitLayout whole{.name = absl::StrCat(blocks[b].block, ", whole"), .users = own.users};
     for (const ParameterSpec& spec : blocks[b].parameters) {
       const std::vector<int>& using_blocks = users->at(spec.name);
       if (using_blocks.size() == 1) {
-        own.tensors.push_back({.spec = spec});
+        (part.count == 1 || IsDivided(spec, part) ? own : whole).tensors.push_back({.spec = spec});
       } else if (using_blocks.front() == static_cast<int>(b)) {
-        layout.units.push_back(
-            {.name = spec.name, .users = using_blocks, .tensors = {{.spec = spec}}});
+        layout.units.push_back({.name = spec.name,
+                                .is_part = IsDivided(spec, part),
+                                .users = using_blocks,
+                                .tensors = {{.spec = spec}}});
       }
     }
     if (!own.tensors.empty()) layout.units.push_back(std::move(own));
+    if (!whole.tensors.empty()) layout.units.push_back(std::move(whole));
   }
   std::map<std::string, ParameterPlace> places;
   for (size_t u = 0; u < layout.units.size(); ++u) {
-    Place(layout.units[u]);
+    MUSTER_RETURN_IF_ERROR(PlaceUnit(part, layout.units[u]));
     const std::vector<UnitTensor>& tensors = layout.units[u].tensors;
     for (size_t t = 0; t < tensors.size(); ++t) {
       places[tensors[t].spec.name] = {static_cast<int>(u), static_cast<int>(t)};

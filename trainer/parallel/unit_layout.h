@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "trainer/model/parameter.h"
+#include "trainer/model/partition.h"
 
 namespace muster::trainer {
 
@@ -19,22 +20,28 @@ inline constexpr int64_t kChunkElements = 4096;
 inline constexpr int64_t kTensorAlignment = 16;
 
 struct UnitTensor {
-  ParameterSpec spec;
+  ParameterSpec spec;          // of the whole tensor
+  std::vector<int64_t> shape;  // of this rank's part
   int64_t offset = 0;
-  int64_t size = 0;
+  int64_t size = 0;  // of the part
 };
 
 // The unit in which parameters are reduced, gathered and applied. Padding is at a tensor's end and
 // at the unit's end, and always zero.
 struct UnitLayout {
   std::string name;
+  // Each rank of the tensor axis has a part of every tensor here; otherwise each has them whole,
+  // and its gradients are one rank's share of a sum over the axis.
+  bool is_part = false;
   // Blocks whose backward adds to this unit's gradient, ascending. The gradient of a micro-batch is
   // final after the backward of users.front(), the last to run.
   std::vector<int> users;
   // Tensors under weight decay come first, so the unit is two runs at most.
   std::vector<UnitTensor> tensors;
   int64_t decay_elements = 0;
-  int64_t elements = 0;  // a multiple of kChunkElements
+  int64_t elements = 0;        // a multiple of kChunkElements
+  int64_t earlier_chunks = 0;  // of the unit in the parts before this one; 0 unless is_part
+  int64_t all_chunks = 0;      // of the unit in all parts
 
   int64_t chunks() const { return elements / kChunkElements; }
 };
@@ -56,9 +63,11 @@ struct BlockParameters {
 };
 
 // Makes one unit per block that has parameters of its own, and one per tensor that several blocks
-// share. InvalidArgument if blocks disagree about a shared tensor or one block declares a name
-// twice.
-absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks);
+// share. Where a model has several parts, the tensors of a block that its ranks hold whole are a
+// second unit. InvalidArgument if blocks disagree about a shared tensor, if one block declares a
+// name twice, or if a tensor cannot be divided into so many parts.
+absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks,
+                                        ModelPart part = {});
 
 }  // namespace muster::trainer
 

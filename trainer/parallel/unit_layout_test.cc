@@ -43,6 +43,43 @@ TEST(LayOutModelTest, PutsDecayedTensorsFirstAlignsTensorsAndFillsChunks) {
   EXPECT_EQ(layout->places[0][0].tensor, 2);
 }
 
+TEST(LayOutModelTest, APartHasDividedTensorsInOneUnitAndWholeOnesInAnother) {
+  ParameterSpec w = Spec("w", {96, 100}, true);
+  w.partition = {.dimension = 1, .pieces = 4};
+  ParameterSpec wte = Spec("wte", {101, 96}, true);
+  wte.partition = {.dimension = 0, .pieces = 101, .uneven = true};
+  const std::vector<BlockParameters> blocks = {
+      {"embedding", {wte}}, {"layer", {Spec("gain", {96}, false), w}}, {"head", {wte}}};
+  int64_t chunks = 0;
+  for (int index = 0; index < 2; ++index) {
+    const auto layout = LayOutModel(blocks, {index, 2});
+    ASSERT_TRUE(layout.ok()) << layout.status();
+    ASSERT_EQ(layout->units.size(), 3);
+    const UnitLayout &shared = layout->units[0], &own = layout->units[1], &whole = layout->units[2];
+    EXPECT_TRUE(shared.is_part && own.is_part && !whole.is_part);
+    EXPECT_EQ(shared.tensors[0].shape, (std::vector<int64_t>{50 + index, 96}));
+    EXPECT_EQ(own.tensors[0].shape, (std::vector<int64_t>{96, 50}));
+    EXPECT_EQ(own.tensors[0].spec.shape, (std::vector<int64_t>{96, 100}));
+    EXPECT_EQ(whole.tensors[0].shape, (std::vector<int64_t>{96}));
+    EXPECT_EQ(whole.name, "layer, whole");
+    EXPECT_EQ(layout->places[1][0].unit, 2);
+    EXPECT_EQ(layout->places[1][1].unit, 1);
+    // The chunks of both parts have numbers of their own.
+    EXPECT_EQ(shared.earlier_chunks, chunks);
+    EXPECT_EQ(shared.all_chunks, 4);
+    EXPECT_EQ(whole.earlier_chunks, 0);
+    EXPECT_EQ(whole.all_chunks, 1);
+    chunks += shared.chunks();
+  }
+}
+
+TEST(LayOutModelTest, ATensorThatCannotBeDividedSoIsRefusedByName) {
+  ParameterSpec w = Spec("w", {96, 100}, true);
+  w.partition = {.dimension = 1, .pieces = 4};
+  EXPECT_EQ(LayOutModel({{"layer", {w}}}, {0, 3}).status().message(),
+            "w: 4 pieces cannot be shared by 3 ranks; the nearest numbers are 2 or 4");
+}
+
 TEST(LayOutModelTest, RefusesBlocksThatDisagree) {
   EXPECT_EQ(LayOutModel({{"a", {Spec("w", {2}, true)}}, {"b", {Spec("w", {3}, true)}}})
                 .status()

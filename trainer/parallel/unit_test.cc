@@ -22,7 +22,7 @@ Unit Weights() {
   const ParameterSpec spec{.name = "h.0.weight",
                            .shape = {100, 100},
                            .init = {.kind = Initialization::Kind::kNormal, .deviation = 0.1}};
-  layout.tensors = {{.spec = spec, .offset = 0, .size = 10'000}};
+  layout.tensors = {{.spec = spec, .shape = spec.shape, .offset = 0, .size = 10'000}};
   layout.decay_elements = layout.elements = 3 * kChunkElements;
   return Unit(std::move(layout), at::kDouble);
 }

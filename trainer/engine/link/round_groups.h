@@ -14,7 +14,23 @@ struct RoundGroups {
   Communicator* replicas = nullptr;  // the ranks that hold the same shard, one of each copy
   Communicator* stages = nullptr;    // the ranks of one pipeline; null if there is one stage
   AxisGroups axes = {};
+  // Set if the tensor axis has several ranks. `workers` are the ranks that hold the same part of
+  // the model and take micro-batches of their own; `replicas` then hold the same shard of the same
+  // part, and `whole_replicas` the same shard of units that are no parts.
+  Communicator* workers = nullptr;
+  Communicator* whole_replicas = nullptr;
 };
+
+// Returns the ranks with micro-batches of their own, among which gradients are summed.
+inline Communicator& WorkersOf(const RoundGroups& groups) {
+  return groups.workers == nullptr ? *groups.world : *groups.workers;
+}
+
+// Returns the ranks that hold the same slice of a unit; `is_part` is its layout's.
+inline Communicator& ReplicasOf(const RoundGroups& groups, bool is_part) {
+  if (groups.whole_replicas != nullptr && !is_part) return *groups.whole_replicas;
+  return groups.replicas == nullptr ? *groups.world : *groups.replicas;
+}
 
 // Returns the layout of the round's ranks.
 inline MeshShape ShapeOf(const RoundGroups& groups) {

@@ -27,6 +27,8 @@ absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   const MeshShape& shape = mesh.shape();
   if (shape.shard > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
+  }
+  if (shape.shard > 1 || shape.tensor > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
   }
   if (shape.pipeline > 1) {
@@ -37,6 +39,9 @@ absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   }
   if (shape.tensor > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
+    MUSTER_ASSIGN_OR_RETURN(groups.workers, mesh.Group({MeshAxis::kData, MeshAxis::kShard}));
+    MUSTER_ASSIGN_OR_RETURN(groups.whole_replicas,
+                            mesh.Group({MeshAxis::kData, MeshAxis::kTensor}));
   }
   return groups;
 }

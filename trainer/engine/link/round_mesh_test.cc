@@ -70,7 +70,7 @@ std::string Sum(Communicator* group, int rank) {
 }
 
 // Connects all ranks and returns, for each, the sums of its groups: stages, shard, replicas,
-// context, tensor.
+// context, tensor, workers, replicas of whole units.
 std::vector<std::string> SumsOfGroups(const v1alpha1::GoRound& go, int ranks) {
   ThreadNetwork::Rounds rounds;
   std::vector<std::string> sums(static_cast<size_t>(ranks));
@@ -86,7 +86,8 @@ std::vector<std::string> SumsOfGroups(const v1alpha1::GoRound& go, int ranks) {
       EXPECT_EQ(ShapeOf(groups).tensor, (*mesh)->shape().tensor);
       sums[static_cast<size_t>(r)] = absl::StrCat(
           Sum(groups.stages, r), " ", Sum(groups.shard, r), " ", Sum(groups.replicas, r), " ",
-          Sum(groups.axes.context, r), " ", Sum(groups.axes.tensor, r));
+          Sum(groups.axes.context, r), " ", Sum(groups.axes.tensor, r), " ", Sum(groups.workers, r),
+          " ", Sum(groups.whole_replicas, r));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -95,11 +96,14 @@ std::vector<std::string> SumsOfGroups(const v1alpha1::GoRound& go, int ranks) {
 
 TEST(RoundMeshTest, EveryAxisOfTheOrderHasAGroupAndTensorIsInnermost) {
   EXPECT_EQ(SumsOfGroups(Go(1, 2, 1, 1, 2), 4),
-            (std::vector<std::string>{"- - - - 1", "- - - - 1", "- - - - 5", "- - - - 5"}));
+            (std::vector<std::string>{"- - 2 - 1 2 6", "- - 4 - 1 4 6", "- - 2 - 5 2 6",
+                                      "- - 4 - 5 4 6"}));
   EXPECT_EQ(SumsOfGroups(Go(2, 1, 1, 2, 1), 4),
-            (std::vector<std::string>{"2 - - 1 -", "4 - - 1 -", "2 - - 5 -", "4 - - 5 -"}));
+            (std::vector<std::string>{"2 - - 1 - - -", "4 - - 1 - - -", "2 - - 5 - - -",
+                                      "4 - - 5 - - -"}));
   EXPECT_EQ(SumsOfGroups(Go(0, 2, 2, 0, 0), 4),
-            (std::vector<std::string>{"- 1 2 - -", "- 1 4 - -", "- 5 2 - -", "- 5 4 - -"}));
+            (std::vector<std::string>{"- 1 2 - - - -", "- 1 4 - - - -", "- 5 2 - - - -",
+                                      "- 5 4 - - - -"}));
 }
 
 TEST(RoundMeshTest, ALayoutThatTheRanksDoNotFillIsRefused) {

@@ -9,17 +9,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "c10/util/Exception.h"
+#include "trainer/comm/communication_error.h"
 
 namespace muster::trainer {
 
 // LibTorch throws if it has no memory or refuses its arguments. Runs `run` and turns an exception
 // into an error that names `what`, so that the rank reports it instead of dying silently:
-// InvalidArgument for LibTorch's ValueError, which blames the caller's input, ResourceExhausted for
-// a device without memory, else Unknown.
+// that of a collective if it failed, InvalidArgument for LibTorch's ValueError, which blames the
+// caller's input, ResourceExhausted for a device without memory, else Unknown.
 template <typename F>
 absl::Status CatchTorch(absl::string_view what, F&& run) {
   try {
     return std::forward<F>(run)();
+  } catch (const CommunicationError& e) {
+    return absl::Status(e.status().code(), absl::StrCat(what, ": ", e.status().message()));
   } catch (const c10::ValueError& e) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": ", e.what_without_backtrace()));
   } catch (const c10::OutOfMemoryError& e) {

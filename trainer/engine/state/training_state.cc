@@ -43,15 +43,16 @@ StepRules RulesOf(const TrainingOptions& options) {
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
                                                                      const TrainingOptions& options,
                                                                      const Shard& shard,
-                                                                     StateFiles* files) {
+                                                                     StateFiles* files,
+                                                                     ModelPart part) {
   if (options.optimizer.make == nullptr) {
     return absl::InvalidArgumentError("the options name no optimizer");
   }
   try {
     MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
-                            MakeUnits(model, options.types.parameters, options.device));
+                            MakeUnits(model, options.types.parameters, options.device, part));
     std::unique_ptr<TrainingState> state(
-        new TrainingState(std::move(model), std::move(units), options, files));
+        new TrainingState(std::move(model), part, std::move(units), options, files));
     MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard));
     state->Adopt(std::move(holding));
     state->commit_ = CommitMachine(state->optimizer_->has_prepare());
@@ -61,12 +62,13 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
   }
 }
 
-TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
-                             StateFiles* files)
+TrainingState::TrainingState(Model model, ModelPart part, std::vector<Unit> units,
+                             const TrainingOptions& options, StateFiles* files)
     : options_(options),
       sealed_under_(options),
       files_(files),
       model_(std::move(model)),
+      part_(part),
       units_(std::move(units)),
       commit_(false) {}
 

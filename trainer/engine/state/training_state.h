@@ -21,6 +21,7 @@
 #include "trainer/commit/commit_machine.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/model/block.h"
+#include "trainer/model/partition.h"
 #include "trainer/offload/state_file.h"
 #include "trainer/offload/state_rests.h"
 #include "trainer/optim/optimizer.h"
@@ -109,7 +110,8 @@ class TrainingState {
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
                                                                const TrainingOptions& options,
                                                                const Shard& shard = {},
-                                                               StateFiles* files = nullptr);
+                                                               StateFiles* files = nullptr,
+                                                               ModelPart part = {});
 
   const TrainingOptions& options() const { return options_; }
   // Sets the options of the next steps. Returns InvalidArgument, naming the field, if this process
@@ -123,6 +125,8 @@ class TrainingState {
   // Returns the storage of this rank's slices, and of their optimizer state, between uses.
   const StateRests& rests() const { return rests_; }
 
+  // Returns the part of the model whose parameters the units are.
+  ModelPart part() const { return part_; }
   const Shard& shard() const { return shard_; }
   // Returns the slice's part of `flat`, which has the unit's elements.
   at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
@@ -199,8 +203,8 @@ class TrainingState {
   absl::StatusOr<std::vector<int64_t>> Digest() const;
 
  private:
-  TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options,
-                StateFiles* files);
+  TrainingState(Model model, ModelPart part, std::vector<Unit> units,
+                const TrainingOptions& options, StateFiles* files);
   void Changes() const {
     if (before_change_) before_change_();
   }
@@ -214,6 +218,7 @@ class TrainingState {
   TrainingOptions sealed_under_;
   StateFiles* const files_;
   Model model_;
+  const ModelPart part_;
   std::vector<Unit> units_;
   Shard shard_;
   OffloadOptions offload_;  // of what this rank holds

@@ -7,6 +7,7 @@
 #include "trainer/kernels/kernels.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/sum_tree.h"
+#include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 namespace {
@@ -19,24 +20,42 @@ at::Tensor SumChunks(const Unit& unit, const TreeNode& run) {
   return KernelsOf(part).ChunkSquares(part, run.leaves());
 }
 
+// Returns the chunks of each unit that are this rank's to sum. Those of parts and those of other
+// units are shared among ranks of their own.
+std::vector<TreeNode> OwnChunks(const std::vector<Unit>& units, const RoundGroups& groups) {
+  std::vector<TreeNode> out(units.size());
+  for (const bool is_part : {false, true}) {
+    int64_t held = 0, first_held = 0;
+    for (const Unit& unit : units) {
+      if (unit.layout().is_part == is_part) held += unit.held().chunks.leaves();
+    }
+    const Communicator& copies = ReplicasOf(groups, is_part);
+    const TreeNode mine = RankRange(held, copies.rank(), copies.size());
+    for (size_t u = 0; u < units.size(); ++u) {
+      if (units[u].layout().is_part != is_part) continue;
+      const TreeNode& slice = units[u].held().chunks;
+      out[u] = {slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
+                slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};
+      first_held += slice.leaves();
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-SummedChunks SumOwnChunks(const std::vector<Unit>& units, int copy, int copies) {
-  int64_t held = 0;
-  for (const Unit& unit : units) held += unit.held().chunks.leaves();
-  const TreeNode mine = RankRange(held, copy, copies);
+SummedChunks SumOwnChunks(const std::vector<Unit>& units, const RoundGroups& groups) {
+  const std::vector<TreeNode> own = OwnChunks(units, groups);
   SummedChunks out;
   std::vector<at::Tensor> sums;
-  int64_t first_held = 0, first_of_unit = 0;
-  for (const Unit& unit : units) {
-    const TreeNode& slice = unit.held().chunks;
-    const TreeNode run = {
-        slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
-        slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};
-    if (run.leaves() > 0) sums.push_back(SumChunks(unit, run));
-    for (int64_t c = run.begin; c < run.end; ++c) out.chunks.push_back(first_of_unit + c);
-    first_held += slice.leaves();
-    first_of_unit += unit.layout().chunks();
+  int64_t first_of_unit = 0;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const UnitLayout& layout = units[u].layout();
+    if (own[u].leaves() > 0) sums.push_back(SumChunks(units[u], own[u]));
+    for (int64_t c = own[u].begin; c < own[u].end; ++c) {
+      out.chunks.push_back(first_of_unit + layout.earlier_chunks + c);
+    }
+    first_of_unit += layout.all_chunks;
   }
   // The host waits for the device here, once for all units. It copies no number once more, for the
   // device has nothing to do until the vote.

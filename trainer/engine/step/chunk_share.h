@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ATen/core/Tensor.h"
+#include "trainer/engine/link/round_groups.h"
 #include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
@@ -15,9 +16,9 @@ struct SummedChunks {
   at::Tensor squares;  // FP64 on the host
 };
 
-// Sums the chunks of this rank's slices that are its own to sum: the `copies` ranks that hold the
-// same slices share them, and this one is `copy` of them.
-SummedChunks SumOwnChunks(const std::vector<Unit>& units, int copy, int copies);
+// Sums the chunks of this rank's slices that are its own to sum: the ranks that hold the same
+// slices share them.
+SummedChunks SumOwnChunks(const std::vector<Unit>& units, const RoundGroups& groups);
 
 }  // namespace muster::trainer
 

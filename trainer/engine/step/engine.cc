@@ -1,6 +1,7 @@
 #include "trainer/engine/step/engine.h"
 
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "trainer/engine/table/table_check.h"
 #include "trainer/engine/table/task_table.h"
 #include "trainer/model/block.h"
+#include "trainer/model/partition.h"
 #include "trainer/offload/host_copy.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/sum_tree.h"
@@ -46,7 +48,7 @@ TableShape ShapeOf(TrainingState& state) {
 
 int64_t AllChunks(const std::vector<Unit>& units) {
   int64_t chunks = 0;
-  for (const Unit& unit : units) chunks += unit.layout().chunks();
+  for (const Unit& unit : units) chunks += unit.layout().all_chunks;
   return chunks;
 }
 
@@ -68,14 +70,11 @@ absl::Status Engine::BeginAlone(const RoundGroups& groups) {
 
 std::unique_ptr<GradientReducer> Engine::MakeReducer(int rounds) {
   const TrainingOptions& options = state_.options();
-  Communicator& world = *groups_.world;
   if (options.deterministic) {
-    const bool own_slices = state_.shard().count == world.size() && world.size() > 1;
-    return MakeDeterministicReducer(state_.units(), world, options.micro_batches, own_slices);
+    return MakeDeterministicReducer(state_.units(), groups_, options.micro_batches);
   }
-  return groups_.shard == nullptr
-             ? MakeFastReducer(state_.units(), world)
-             : MakeShardedReducer(state_.units(), *groups_.shard, *groups_.replicas, rounds);
+  return groups_.shard == nullptr ? MakeFastReducer(state_.units(), groups_)
+                                  : MakeShardedReducer(state_.units(), groups_, rounds);
 }
 
 absl::Status Engine::BeginRound(const RoundGroups& groups) {
@@ -93,6 +92,17 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   }
   const TableShape shape = ShapeOf(state_);
   const MeshShape mesh = ShapeOf(groups);
+  const MeshCoordinates place = mesh.CoordinatesOf(communicator.rank());
+  if (const ModelPart part = {place.tensor, mesh.tensor}; !(part == state_.part())) {
+    return absl::InternalError(absl::StrCat("the round needs part ", part.index, " of ", part.count,
+                                            " of the model, and this rank holds ",
+                                            state_.part().index, " of ", state_.part().count));
+  }
+  if (options.sequence % mesh.tensor != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("train.sequence ", options.sequence,
+                                                   " must be a multiple of tensor ", mesh.tensor,
+                                                   ": its ranks divide the sequence"));
+  }
   MUSTER_ASSIGN_OR_RETURN(LayoutTables tables, MakeTables(shape, mesh, options.micro_batches));
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables.distinct).status());
   communicator_ = &communicator;
@@ -104,7 +114,9 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
           ? nullptr
           : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
-  micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
+  micro_batches_ =
+      RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
+  counts_losses_ = place.tensor == 0;
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
   evaluation_ = EvaluationTable(shape);
@@ -306,16 +318,16 @@ double Engine::TakeBusySeconds() {
 absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
-  const Communicator& copies = groups_.replicas == nullptr ? *communicator_ : *groups_.replicas;
   // The device computes both before the host waits for either.
   const at::Tensor losses_on_device = runner_.LossesOnDevice(micro_batches_.leaves());
-  const SummedChunks sums = SumOwnChunks(state_.units(), copies.rank(), copies.size());
+  const SummedChunks sums = SumOwnChunks(state_.units(), groups_);
   const at::Tensor losses = losses_on_device.cpu();
+  const size_t counted = counts_losses_ ? valid_tokens_.size() : 0;
   const VoteContribution share{.version = state_.commit().next(),
                                .trajectory = options.trajectory,
                                .first_micro_batch = micro_batches_.begin,
-                               .losses = AsSpan(losses),
-                               .valid_tokens = valid_tokens_,
+                               .losses = AsSpan(losses).first(counted),
+                               .valid_tokens = std::span(valid_tokens_).first(counted),
                                .chunks = sums.chunks,
                                .chunk_squares = AsSpan(sums.squares),
                                .save = requests.save,
@@ -408,18 +420,19 @@ absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
   const PhaseScope compute(timer_, Phase::kOther);
   casts_->ForgetAll();
   std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
-  for (int first = 0; first < batches; first += communicator_->size()) {
-    const int b = first + communicator_->rank();
+  const Communicator& workers = WorkersOf(groups_);
+  for (int first = 0; first < batches; first += workers.size()) {
+    const int b = first + workers.rank();
     std::vector<MicroBatchContext> contexts;
     if (b < batches) {
       MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Validation(b));
-      message[2 * b + 1] = static_cast<double>(CountValid(batch.labels));
+      if (counts_losses_) message[2 * b + 1] = static_cast<double>(CountValid(batch.labels));
       MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context,
                               Context(std::move(batch), state_.applied()->step(), false));
       contexts.push_back(std::move(context));
     }
     MUSTER_RETURN_IF_ERROR(Evaluate(std::move(contexts)));
-    if (b < batches) message[2 * b] = runner_.losses(1)[0];
+    if (b < batches && counts_losses_) message[2 * b] = runner_.losses(1)[0];
   }
   casts_->ForgetAll();
   at::Tensor tensor = ToTensor(message);

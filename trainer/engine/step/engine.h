@@ -120,6 +120,7 @@ class Engine {
   RoundGroups groups_;
   std::unique_ptr<UnitValues> values_;  // null if every rank has whole values in memory
   TreeNode micro_batches_;              // this rank's range of the logical ones
+  bool counts_losses_ = true;           // one of the ranks that have the same range counts theirs
   double busy_ = 0.0;                   // the timer's seconds at the last vote
   int64_t device_bytes_ = 0;            // of the device's memory
   TaskTable table_, evaluation_;

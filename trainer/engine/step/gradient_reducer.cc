@@ -18,8 +18,8 @@ namespace {
 
 class FastReducer final : public GradientReducer {
  public:
-  FastReducer(std::vector<Unit>& units, Communicator& communicator)
-      : units_(units), communicator_(communicator) {}
+  FastReducer(std::vector<Unit>& units, const RoundGroups& groups)
+      : units_(units), groups_(groups) {}
 
   void Begin() override {
     pending_.clear();
@@ -32,9 +32,11 @@ class FastReducer final : public GradientReducer {
   void MicroBatchDone(int, int) override {}
   absl::Status Reduce(int unit) override {
     ClearOnce(unit);  // a rank that has no micro-batch sends zeros
-    if (communicator_.size() == 1) return absl::OkStatus();
-    pending_.push_back(communicator_.AllReduce(LeaseMemory(units_[unit].gradients()),
-                                               ReduceOp::kSum, units_[unit].layout().name));
+    const Unit& reduced = units_[static_cast<size_t>(unit)];
+    Communicator& ranks = ReplicasOf(groups_, reduced.layout().is_part);
+    if (ranks.size() == 1) return absl::OkStatus();
+    pending_.push_back(
+        ranks.AllReduce(LeaseMemory(reduced.gradients()), ReduceOp::kSum, reduced.layout().name));
     return absl::OkStatus();
   }
   absl::Status Finish() override {
@@ -53,7 +55,7 @@ class FastReducer final : public GradientReducer {
   }
 
   std::vector<Unit>& units_;
-  Communicator& communicator_;
+  const RoundGroups groups_;
   std::vector<std::unique_ptr<Pending>> pending_;
   std::vector<bool> cleared_;  // by unit
 };
@@ -66,14 +68,14 @@ struct Partial {
 
 class DeterministicReducer final : public GradientReducer {
  public:
-  DeterministicReducer(std::vector<Unit>& units, Communicator& communicator, int64_t micro_batches,
-                       bool own_slices)
+  DeterministicReducer(std::vector<Unit>& units, const RoundGroups& groups, int64_t micro_batches)
       : units_(units),
-        communicator_(communicator),
-        gather_(communicator),
+        communicator_(WorkersOf(groups)),
+        tensor_(groups.axes.tensor),
+        gather_(communicator_),
         micro_batches_(micro_batches),
-        own_slices_(own_slices),
-        range_(RankRange(micro_batches, communicator.rank(), communicator.size())),
+        own_slices_(groups.shard != nullptr && groups.shard->size() == communicator_.size()),
+        range_(RankRange(micro_batches, communicator_.rank(), communicator_.size())),
         stacks_(units.size()),
         spare_(units.size()) {}
 
@@ -143,7 +145,8 @@ class DeterministicReducer final : public GradientReducer {
           gather_.Start(unit.gradients(), absl::StrCat(unit.layout().name, " (sums)")));
     }
     exchanges_.clear();
-    return gather_.Finish();
+    MUSTER_RETURN_IF_ERROR(gather_.Finish());
+    return AddParts();
   }
 
  private:
@@ -154,6 +157,20 @@ class DeterministicReducer final : public GradientReducer {
     std::vector<Partial> received;  // of all ranks, left to right: they tile the tree
     std::unique_ptr<Pending> pending;
   };
+
+  // Adds up the shares that the ranks of the tensor axis have of the gradients of whole units.
+  absl::Status AddParts() const {
+    if (tensor_ == nullptr) return absl::OkStatus();
+    std::vector<std::unique_ptr<Pending>> sums;
+    for (const Unit& unit : units_) {
+      if (unit.layout().is_part) continue;
+      const at::Tensor& held = own_slices_ ? unit.held().gradients : unit.gradients();
+      if (held.numel() == 0) continue;
+      sums.push_back(tensor_->AllReduce(held, ReduceOp::kSum, unit.layout().name));
+    }
+    for (const auto& sum : sums) MUSTER_RETURN_IF_ERROR(sum->Wait());
+    return absl::OkStatus();
+  }
 
   at::Tensor TakeSpare(int unit) {
     std::vector<at::Tensor>& spare = spare_[unit];
@@ -210,7 +227,8 @@ class DeterministicReducer final : public GradientReducer {
   }
 
   std::vector<Unit>& units_;
-  Communicator& communicator_;
+  Communicator& communicator_;  // the workers
+  Communicator* const tensor_;
   SliceGather gather_;
   const int64_t micro_batches_;
   const bool own_slices_;
@@ -223,14 +241,14 @@ class DeterministicReducer final : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
-                                                 Communicator& communicator) {
-  return std::make_unique<FastReducer>(units, communicator);
+                                                 const RoundGroups& groups) {
+  return std::make_unique<FastReducer>(units, groups);
 }
 
 std::unique_ptr<GradientReducer> MakeDeterministicReducer(std::vector<Unit>& units,
-                                                          Communicator& communicator,
-                                                          int64_t micro_batches, bool own_slices) {
-  return std::make_unique<DeterministicReducer>(units, communicator, micro_batches, own_slices);
+                                                          const RoundGroups& groups,
+                                                          int64_t micro_batches) {
+  return std::make_unique<DeterministicReducer>(units, groups, micro_batches);
 }
 
 int64_t DeterministicExtraBytes(int64_t gradient_bytes, int64_t micro_batches, int world) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "trainer/comm/communicator.h"
+#include "trainer/engine/link/round_groups.h"
 #include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
@@ -33,24 +33,24 @@ class GradientReducer {
 // Adds micro-batches in place and ranks by one all-reduce per unit: the order of additions depends
 // on the world size.
 std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
-                                                 Communicator& communicator);
+                                                 const RoundGroups& groups);
 
 // Adds ranks in two stages, for ranks that divide the state: each rank gets its slice from all
-// ranks of the `shard` group, and adds it up with the `replicas`, which hold the same slice in
-// other groups. So only 1/|shard| of a gradient crosses between groups. Units that divide their
-// gradients have memory for them as a whole from MicroBatchBegins until the end of the exchange
-// that Reduce starts, and a step calls Reduce `rounds` times for each; other units take part once.
-std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units, Communicator& shard,
-                                                    Communicator& replicas, int rounds);
+// ranks of groups.shard, and adds it up with the ranks that hold the same slice in other groups. So
+// only 1/|shard| of a gradient crosses between groups. Units that divide their gradients have
+// memory for them as a whole from MicroBatchBegins until the end of the exchange that Reduce
+// starts, and a step calls Reduce `rounds` times for each; other units take part once.
+std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units,
+                                                    const RoundGroups& groups, int rounds);
 
 // Adds along the fixed tree over the `micro_batches` logical micro-batches of the step, whatever
-// the world size: the sums are bitwise equal. A rank of m micro-batches keeps about log2(m)
+// the number of workers: the sums are bitwise equal. A rank of m micro-batches keeps about log2(m)
 // gradients at once and sends its maximal subtree nodes; the owner of a slice adds them in tree
-// order. Every rank gets all sums, or, if `own_slices`, only those of its slice among the ranks of
-// `communicator`.
+// order. Every rank gets all sums, or, if the workers all divide one copy of the state, only those
+// of its slice.
 std::unique_ptr<GradientReducer> MakeDeterministicReducer(std::vector<Unit>& units,
-                                                          Communicator& communicator,
-                                                          int64_t micro_batches, bool own_slices);
+                                                          const RoundGroups& groups,
+                                                          int64_t micro_batches);
 
 // Returns the bytes that the deterministic exchange sends beyond one gradient per rank, over all
 // ranks.

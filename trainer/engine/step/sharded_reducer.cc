@@ -18,8 +18,12 @@ constexpr size_t kMostUnderWay = 2;
 
 class ShardedReducer final : public GradientReducer {
  public:
-  ShardedReducer(std::vector<Unit>& units, Communicator& shard, Communicator& replicas, int rounds)
-      : units_(units), shard_(shard), replicas_(replicas), rounds_(rounds), left_(units.size()) {}
+  ShardedReducer(std::vector<Unit>& units, const RoundGroups& groups, int rounds)
+      : units_(units),
+        groups_(groups),
+        shard_(*groups.shard),
+        rounds_(rounds),
+        left_(units.size()) {}
 
   void Begin() override {
     exchanges_.clear();
@@ -98,15 +102,16 @@ class ShardedReducer final : public GradientReducer {
     for (int r = 0; r < shard_.size(); ++r) {
       sum.add_(exchange.received.narrow(0, r * sum.numel(), sum.numel()));
     }
-    if (last && replicas_.size() > 1) {
-      sums_.push_back(replicas_.AllReduce(sum, ReduceOp::kSum, unit.layout().name));
+    Communicator& replicas = ReplicasOf(groups_, unit.layout().is_part);
+    if (last && replicas.size() > 1) {
+      sums_.push_back(replicas.AllReduce(sum, ReduceOp::kSum, unit.layout().name));
     }
     return absl::OkStatus();
   }
 
   std::vector<Unit>& units_;
+  const RoundGroups groups_;
   Communicator& shard_;
-  Communicator& replicas_;
   const int rounds_;
   std::vector<int> left_;  // by unit, the exchanges of this step that are not added yet
   std::deque<Exchange> exchanges_;
@@ -115,9 +120,9 @@ class ShardedReducer final : public GradientReducer {
 
 }  // namespace
 
-std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units, Communicator& shard,
-                                                    Communicator& replicas, int rounds) {
-  return std::make_unique<ShardedReducer>(units, shard, replicas, rounds);
+std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units,
+                                                    const RoundGroups& groups, int rounds) {
+  return std::make_unique<ShardedReducer>(units, groups, rounds);
 }
 
 }  // namespace muster::trainer

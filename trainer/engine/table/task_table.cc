@@ -105,15 +105,12 @@ absl::Status CheckAxes(const MeshShape& mesh) {
   const struct {
     const char* name;
     int extent;
-  } undivided[] = {{"pipeline", mesh.pipeline},
-                   {"context", mesh.context},
-                   {"tensor", mesh.tensor},
-                   {"expert", mesh.expert}};
+  } undivided[] = {{"pipeline", mesh.pipeline}, {"context", mesh.context}, {"expert", mesh.expert}};
   for (const auto& axis : undivided) {
     if (axis.extent == 1) continue;
     return absl::UnimplementedError(absl::StrCat(
         "a layout with ", axis.name, " ", axis.extent,
-        ": this trainer divides its work along data and shard; set ", axis.name, " to 1"));
+        ": this trainer divides its work along data, shard and tensor; set ", axis.name, " to 1"));
   }
   return absl::OkStatus();
 }
@@ -156,23 +153,24 @@ TaskTable EvaluationTable(const TableShape& shape) {
 }
 
 int MostMicroBatches(const MeshShape& mesh, int64_t micro_batches) {
-  const int64_t ranks = int64_t{mesh.data} * mesh.shard;
+  const int64_t ranks = mesh.workers();
   return static_cast<int>((micro_batches + ranks - 1) / ranks);
 }
 
 absl::StatusOr<LayoutTables> MakeTables(const TableShape& shape, const MeshShape& mesh,
                                         int64_t micro_batches) {
   MUSTER_RETURN_IF_ERROR(CheckAxes(mesh));
-  const int ranks = mesh.size();
-  if (ranks > micro_batches) {
-    return absl::InvalidArgumentError(absl::StrCat(ranks, " ranks for ", micro_batches,
+  const int workers = mesh.workers();
+  if (workers > micro_batches) {
+    return absl::InvalidArgumentError(absl::StrCat(workers, " ranks for ", micro_batches,
                                                    " micro-batches: a rank would have none"));
   }
   const int most = MostMicroBatches(mesh, micro_batches);
   LayoutTables tables;
   std::map<int, int> index_of;  // by number of micro-batches
-  for (int r = 0; r < ranks; ++r) {
-    const int own = static_cast<int>(RankRange(micro_batches, r, ranks).leaves());
+  for (int r = 0; r < mesh.size(); ++r) {
+    const TreeNode range = RankRange(micro_batches, mesh.WorkerOf(r), workers);
+    const int own = static_cast<int>(range.leaves());
     const auto [found, is_new] = index_of.try_emplace(own, tables.distinct.size());
     if (is_new) tables.distinct.push_back(DataParallelTable(shape, own, most));
     tables.of_rank.push_back(found->second);

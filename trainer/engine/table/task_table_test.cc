@@ -23,6 +23,12 @@ TEST(MakeTablesTest, CopiesAndShardsTakeMicroBatchesOfTheirOwn) {
   EXPECT_EQ(MostMicroBatches(mesh, 6), 2);
 }
 
+TEST(MakeTablesTest, TheRanksOfATensorAxisWorkOnTheSameMicroBatches) {
+  const auto tables = MakeTables(TwoBlocks(), {.data = 2, .tensor = 2}, 3);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  EXPECT_EQ(tables->of_rank, (std::vector<int>{0, 0, 1, 1}));
+}
+
 TEST(MakeTablesTest, AThousandRanksHaveNoMoreTablesThanTheyHaveShares) {
   const auto tables = MakeTables(TwoBlocks(), {.data = 256, .shard = 4}, 1536);
   ASSERT_TRUE(tables.ok()) << tables.status();
@@ -31,11 +37,9 @@ TEST(MakeTablesTest, AThousandRanksHaveNoMoreTablesThanTheyHaveShares) {
 }
 
 TEST(MakeTablesTest, ALayoutWithoutATableIsRefusedByItsAxis) {
-  EXPECT_EQ(MakeTables(TwoBlocks(), {.data = 2, .tensor = 2}, 8).status().message(),
-            "a layout with tensor 2: this trainer divides its work along data and shard; set "
-            "tensor to 1");
-  EXPECT_EQ(MakeTables(TwoBlocks(), {.pipeline = 4}, 8).status().code(),
-            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(MakeTables(TwoBlocks(), {.pipeline = 2, .data = 2}, 8).status().message(),
+            "a layout with pipeline 2: this trainer divides its work along data, shard and tensor; "
+            "set pipeline to 1");
   EXPECT_EQ(MakeTables(TwoBlocks(), {.context = 2}, 8).status().code(),
             absl::StatusCode::kUnimplemented);
 }

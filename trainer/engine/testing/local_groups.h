@@ -20,20 +20,31 @@ class LocalGroups {
   explicit LocalGroups(const MeshShape& shape)
       : shape_(shape), world_(MakeLocalCommunicators({.size = shape.size()})) {
     for (int rank = 0; rank < shape.size(); ++rank) {
-      Make(shape.Group(rank, {MeshAxis::kShard}));
-      Make(shape.Group(rank, {MeshAxis::kData}));
+      for (const std::vector<MeshAxis>& axes : kAxes) Make(shape.Group(rank, axes));
     }
   }
 
   RoundGroups Of(int rank) {
     RoundGroups groups{.world = world_[static_cast<size_t>(rank)].get()};
-    if (shape_.shard == 1) return groups;
-    groups.shard = Find(shape_.Group(rank, {MeshAxis::kShard}), rank);
-    groups.replicas = Find(shape_.Group(rank, {MeshAxis::kData}), rank);
+    const auto find = [&](const std::vector<MeshAxis>& axes) {
+      return Find(shape_.Group(rank, axes), rank);
+    };
+    if (shape_.shard > 1) groups.shard = find({MeshAxis::kShard});
+    if (shape_.shard > 1 || shape_.tensor > 1) groups.replicas = find({MeshAxis::kData});
+    if (shape_.tensor == 1) return groups;
+    groups.axes.tensor = find({MeshAxis::kTensor});
+    groups.workers = find({MeshAxis::kData, MeshAxis::kShard});
+    groups.whole_replicas = find({MeshAxis::kData, MeshAxis::kTensor});
     return groups;
   }
 
  private:
+  static inline const std::vector<std::vector<MeshAxis>> kAxes = {
+      {MeshAxis::kShard},
+      {MeshAxis::kData},
+      {MeshAxis::kTensor},
+      {MeshAxis::kData, MeshAxis::kShard},
+      {MeshAxis::kData, MeshAxis::kTensor}};
   using Communicators = std::vector<std::unique_ptr<Communicator>>;
 
   void Make(const std::vector<int>& ranks) {

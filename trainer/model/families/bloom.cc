@@ -17,6 +17,8 @@
 #include "trainer/model/layers/layered_block.h"
 #include "trainer/model/layers/linear.h"
 #include "trainer/model/layers/norm.h"
+#include "trainer/model/layers/tensor_parallel.h"
+#include "trainer/model/partition.h"
 
 namespace muster::trainer {
 namespace {
@@ -36,7 +38,7 @@ class BloomEmbedding final : public LayeredBlock {
               s.norm_epsilon) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    return {.tensors = {norm_(tokens_(context.tokens))}};
+    return {.tensors = {norm_(tokens_.OfTokens(context))}};
   }
 
  private:
@@ -68,16 +70,19 @@ class BloomLayer final : public LayeredBlock {
               RowParallel(WithBias(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const int64_t batch = inputs[0].size(0), width = inputs[0].size(2);
+    const int64_t batch = inputs[0].size(0);
+    const ModelPart part = PartOf(context);
+    const int64_t heads = heads_ / part.count;
     const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
-    AttentionInputs qkv = SplitHeads(qkv_(a.normalized.view({-1, width}), context), batch, heads_,
+    AttentionInputs qkv = SplitHeads(qkv_(WholeRows(a.normalized, context), context), batch, heads,
                                      HeadOrder::kByHead);
-    qkv.bias = alibi_->For(context.positions, BiasType(qkv.queries));
+    qkv.bias =
+        alibi_->For(context.positions, BiasType(qkv.queries)).narrow(1, part.index * heads, heads);
     const at::Tensor o = Attend(qkv, At(DropoutSite::kAttention), context);
     const Norm::Fork b = norm_2_.AddAndFork(
         a.stream, Residual(projection_(o, context), a.stream, DropoutSite::kProjection, context),
         context.compute_type);
-    const at::Tensor m = Gelu(up_(b.normalized.view({-1, width}), context));
+    const at::Tensor m = Gelu(up_(WholeRows(b.normalized, context), context));
     const at::Tensor x =
         b.stream + Residual(down_(m, context), b.stream, DropoutSite::kMlp, context);
     return {.tensors = {x}};

@@ -53,11 +53,11 @@ TEST_P(FamilyPartitionTest, TheRanksOfATensorAxisDrawTheBitsOfTheWholeParameters
     for (const ParameterSpec& spec : block->parameters()) {
       ASSERT_TRUE(CheckParts(spec.partition, kParts).ok()) << spec.name;
       const int64_t size = Size(spec.shape);
-      const int64_t part_size = Size(ShapeOfPart(spec.shape, spec.partition, kParts));
+      const int64_t part_size = Size(ShapeOfPart(spec.shape, spec.partition, {0, kParts}));
       const std::vector<float> whole = Draw(spec, {{0, size}}, size);
       std::vector<int> holders(static_cast<size_t>(size));
       for (int part = 0; part < kParts; ++part) {
-        const std::vector<ElementRun> runs = RunsOfPart(spec.shape, spec.partition, part, kParts);
+        const std::vector<ElementRun> runs = RunsOfPart(spec.shape, spec.partition, {part, kParts});
         std::vector<float> want;
         for (const ElementRun& run : runs) {
           for (int64_t i = run.begin; i < run.begin + run.count; ++i) {

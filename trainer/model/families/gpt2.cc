@@ -15,6 +15,7 @@
 #include "trainer/model/layers/layered_block.h"
 #include "trainer/model/layers/linear.h"
 #include "trainer/model/layers/norm.h"
+#include "trainer/model/layers/tensor_parallel.h"
 
 namespace muster::trainer {
 namespace {
@@ -31,7 +32,8 @@ class Gpt2Embedding final : public LayeredBlock {
         positions_(parameters_, "transformer.wpe", s.positions, s.width, kDeviation) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const at::Tensor x = tokens_(context.tokens) + positions_(context.positions);
+    const at::Tensor x =
+        tokens_.OfTokens(context) + positions_(OwnRun(context.positions, 0, context));
     return {.tensors = {Dropout(x, {dropout_, 0, DropoutSite::kEmbedding}, context)}};
   }
 
@@ -64,15 +66,15 @@ class Gpt2Layer final : public LayeredBlock {
               RowParallel(Conv1d(4 * s.width, s.width, ResidualDeviation(s)), 4 * s.width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const int64_t batch = inputs[0].size(0), width = inputs[0].size(2);
+    const int64_t batch = inputs[0].size(0);
     const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
-    const AttentionInputs qkv = SplitHeads(qkv_(a.normalized.view({-1, width}), context), batch,
-                                           heads_, HeadOrder::kByPart);
+    const AttentionInputs qkv = SplitHeads(qkv_(WholeRows(a.normalized, context), context), batch,
+                                           heads_ / PartOf(context).count, HeadOrder::kByPart);
     const at::Tensor o = Attend(qkv, At(DropoutSite::kAttention), context);
     const Norm::Fork b = norm_2_.AddAndFork(
         a.stream, Residual(projection_(o, context), a.stream, DropoutSite::kProjection, context),
         context.compute_type);
-    const at::Tensor m = Gelu(up_(b.normalized.view({-1, width}), context));
+    const at::Tensor m = Gelu(up_(WholeRows(b.normalized, context), context));
     const at::Tensor x =
         b.stream + Residual(down_(m, context), b.stream, DropoutSite::kMlp, context);
     return {.tensors = {x}};

@@ -18,6 +18,7 @@
 #include "trainer/model/layers/linear.h"
 #include "trainer/model/layers/norm.h"
 #include "trainer/model/layers/rope.h"
+#include "trainer/model/layers/tensor_parallel.h"
 
 namespace muster::trainer {
 namespace {
@@ -35,7 +36,7 @@ class LlamaEmbedding final : public LayeredBlock {
                 VocabularyParallel(s.vocabulary)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    return {.tensors = {tokens_(context.tokens)}};
+    return {.tensors = {tokens_.OfTokens(context)}};
   }
 
  private:
@@ -72,10 +73,9 @@ class LlamaLayer final : public LayeredBlock {
                           s.feed_forward_width)) {}
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    const int64_t batch = inputs[0].size(0), sequence = inputs[0].size(1);
-    const int64_t width = inputs[0].size(2);
+    const int64_t batch = context.tokens.size(0), sequence = context.tokens.size(1);
     const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
-    const LinearInput rows(a.normalized.view({-1, width}));
+    const LinearInput rows(WholeRows(a.normalized, context));
     const auto heads = [&](const Linear& linear) {
       return linear(rows, context).view({batch, sequence, -1, head_width_}).transpose(1, 2);
     };
@@ -83,7 +83,7 @@ class LlamaLayer final : public LayeredBlock {
     const at::Tensor o = Attend({Turn(heads(q_), angles), Turn(heads(k_), angles), heads(v_), {}},
                                 dropout_, context);
     const Norm::Fork b = norm_2_.AddAndFork(a.stream, o_(o, context), context.compute_type);
-    const LinearInput n(b.normalized.view({-1, width}));
+    const LinearInput n(WholeRows(b.normalized, context));
     const at::Tensor x =
         b.stream +
         down_(SwiGlu(gate_(n, context), up_(n, context)), context).view(b.stream.sizes());

@@ -3,6 +3,7 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/empty.h"
 #include "trainer/kernels/kernels.h"
+#include "trainer/model/layers/tensor_parallel.h"
 #include "trainer/random/element_run.h"
 #include "trainer/random/fill.h"
 
@@ -21,7 +22,9 @@ at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
                        .step = context.step,
                        .layer = place.layer,
                        .site = static_cast<int32_t>(place.site)};
-  const ElementRun row = {.begin = 0, .count = mask.numel() / mask.size(0)};
+  // The ranks of the tensor axis divide the dimension after the samples: heads, or the sequence.
+  const int64_t own = mask.numel() / mask.size(0);
+  const ElementRun row = {.begin = PartOf(context).index * own, .count = own};
   KernelsOf(mask).FillDropout(key, place.probability, context.samples, {&row, 1}, mask);
   return x * mask;
 }

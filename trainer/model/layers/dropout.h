@@ -23,6 +23,7 @@ struct DropoutPlace {
 bool Drops(double probability, const MicroBatchContext& context);
 
 // Multiplies by a mask that FillDropout draws; the samples lie along the first dimension of `x`.
+// The second one is divided among the ranks of the tensor axis, which draw the mask of the whole.
 at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
                    const MicroBatchContext& context);
 

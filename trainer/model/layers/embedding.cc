@@ -4,6 +4,8 @@
 #include "ATen/ops/embedding.h"
 #include "ATen/ops/embedding_dense_backward.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/layers/tensor_parallel.h"
+#include "trainer/model/partition.h"
 
 namespace muster::trainer {
 namespace {
@@ -43,6 +45,17 @@ class Lookup final : public torch::autograd::Function<Lookup> {
 
 at::Tensor EmbeddingRows(const at::Tensor& weight, const at::Tensor& rows) {
   return Lookup::apply(weight, rows);
+}
+
+at::Tensor EmbeddingOfVocabulary(const at::Tensor& weight, const Partition& partition,
+                                 const MicroBatchContext& context) {
+  const ModelPart part = PartOf(context);
+  if (part.count == 1) return EmbeddingRows(weight, context.tokens);
+  const at::Tensor rows = context.tokens.sub(PiecesOfPart(partition, part).begin);
+  const at::Tensor elsewhere = rows.lt(0).logical_or(rows.ge(weight.size(0)));
+  const at::Tensor share = EmbeddingRows(weight, rows.masked_fill(elsewhere, 0))
+                               .masked_fill(elsewhere.unsqueeze(-1), 0.0);
+  return ReduceToSequence(share, context);
 }
 
 }  // namespace muster::trainer

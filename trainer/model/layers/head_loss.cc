@@ -10,6 +10,7 @@
 #include "c10/util/Exception.h"
 #include "planner/logits_rows.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/comm/communication_error.h"
 #include "trainer/kernels/kernels.h"
 #include "trainer/model/block.h"
 #include "trainer/model/layers/matrix_product.h"
@@ -62,6 +63,30 @@ at::Tensor LossOf(at::Tensor& logits, const Labels& labels) {
   return losses.masked_fill(labels.valid.logical_not(), 0.0).sum();
 }
 
+// The labels whose columns this rank has, counted from its first one.
+Labels OfPart(const Labels& labels, const VocabularyPart& part, int64_t own) {
+  const at::Tensor columns = labels.columns.sub(part.first);
+  const at::Tensor here = columns.ge(0).logical_and(columns.lt(own)).logical_and(labels.valid);
+  return {columns.masked_fill(here.logical_not(), 0), here, false};
+}
+
+// LossOf() for the columns of one rank among several; `own` are OfPart() of `labels`. The sums are
+// in FP64, and the first one is at least 1, since the largest logit is subtracted.
+at::Tensor LossOfPart(at::Tensor& logits, const Labels& labels, const Labels& own,
+                      Communicator& group) {
+  at::Tensor largest = logits.amax(1, /*keepdim=*/true);
+  ThrowIfError(group.AllReduce(largest, ReduceOp::kMax, "largest logits")->Wait());
+  at::Tensor sums = at::empty({2, logits.size(0), 1}, logits.options().dtype(at::kDouble));
+  sums.select(0, 1).copy_(logits.gather(1, own.columns));
+  sums.select(0, 1).masked_fill_(own.valid.logical_not(), 0.0);
+  logits.sub_(largest).exp_();
+  sums.select(0, 0).copy_(logits.sum(1, /*keepdim=*/true, at::kDouble));
+  ThrowIfError(group.AllReduce(sums, ReduceOp::kSum, "exponentials")->Wait());
+  logits.div_(sums.select(0, 0).to(logits.scalar_type()));
+  const at::Tensor losses = sums.select(0, 0).log().add(largest).sub(sums.select(0, 1));
+  return losses.masked_fill(labels.valid.logical_not(), 0.0).sum();
+}
+
 // Turns probabilities [rows, vocabulary] into the gradient of their loss, where they lie.
 void ToGradient(const at::Tensor& probabilities, const Labels& labels) {
   probabilities.scatter_add_(1, labels.columns, labels.valid.to(probabilities.scalar_type()).neg());
@@ -85,12 +110,15 @@ planner::LogitsPlace PlaceOf(const at::Tensor& x) {
 
 class LossByChunks {
  public:
-  LossByChunks(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels)
+  LossByChunks(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
+               const VocabularyPart& part)
       : x_(x),
         weight_(weight),
         labels_(labels),
+        part_(part),
+        vocabulary_(part.group == nullptr ? weight.size(0) : part.vocabulary),
         wide_(LossType(x.scalar_type())),
-        chunk_(planner::LogitsRows(x.size(0), weight.size(0), PlaceOf(x))) {}
+        chunk_(planner::LogitsRows(x.size(0), MostColumns(), PlaceOf(x))) {}
 
   // Computes the loss, an FP64 scalar on the device, and of the gradients those that are needed.
   at::Tensor Compute(Needs needs, Gradients& gradients) {
@@ -101,7 +129,7 @@ class LossByChunks {
       gradients.weight = at::zeros(weight_.sizes(), weight_.options().dtype(wide_));
     }
     at::Tensor loss = at::zeros({}, x_.options().dtype(at::kDouble));
-    const Labels all = Check(labels_, weight_.size(0));
+    const Labels all = Check(labels_, vocabulary_);
     for (int64_t begin = 0; begin < rows; begin += chunk_) {
       const int64_t count = std::min(chunk_, rows - begin);
       const at::Tensor x = x_.narrow(0, begin, count);
@@ -117,12 +145,27 @@ class LossByChunks {
   }
 
  private:
+  // The most columns that any rank has: all ranks need the same chunks.
+  int64_t MostColumns() const {
+    const int64_t ranks = part_.group == nullptr ? 1 : part_.group->size();
+    return (vocabulary_ + ranks - 1) / ranks;
+  }
+
   // Adds the loss of a chunk, whose rows begin at `begin`, and returns the gradient of its logits,
   // in the type of products, if any is needed.
   at::Tensor AddLoss(at::Tensor logits, int64_t begin, const Labels& all, Needs needs,
                      const at::Tensor& loss) const {
     const int64_t count = logits.size(0);
     const bool needed = needs.x || needs.weight;
+    if (part_.group != nullptr) {
+      logits = logits.to(wide_);
+      const Labels labels = all.Rows(begin, count), own = OfPart(labels, part_, logits.size(1));
+      loss.add_(LossOfPart(logits, labels, own, *part_.group));
+      if (!needed) return {};
+      logits.scatter_add_(1, own.columns, own.valid.to(wide_).neg());
+      logits.masked_fill_(labels.valid.logical_not(), 0.0);
+      return logits.to(x_.scalar_type());
+    }
     if (const LayerKernels* const layers = LayersOf(logits); layers != nullptr) {
       const at::Tensor losses =
           layers->CrossEntropy(logits, labels_.narrow(0, begin, count), kIgnoredLabel);
@@ -138,6 +181,8 @@ class LossByChunks {
   }
 
   const at::Tensor &x_, &weight_, &labels_;  // of one type
+  const VocabularyPart& part_;
+  const int64_t vocabulary_;
   const at::ScalarType wide_;
   const int64_t chunk_;  // rows
 };
@@ -146,12 +191,14 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& labels, at::ScalarType type, bool gradient_mode,
-                            const c10::intrusive_ptr<WeightCasts>& casts) {
+                            const c10::intrusive_ptr<WeightCasts>& casts,
+                            const VocabularyPart& part) {
     const at::Tensor cast_x = x.to(type), cast_weight = Cast(casts, weight, type);
     const Needs needs{.x = gradient_mode && x.requires_grad(),
                       .weight = gradient_mode && weight.requires_grad()};
     Gradients gradients;
-    const at::Tensor loss = LossByChunks(cast_x, cast_weight, labels).Compute(needs, gradients);
+    const at::Tensor loss =
+        LossByChunks(cast_x, cast_weight, labels, part).Compute(needs, gradients);
     const at::Tensor source = gradients.logits.defined() ? cast_x : at::Tensor();
     Save(*context, casts);
     context->save_for_backward({weight, source, gradients.logits, gradients.x, gradients.weight});
@@ -176,15 +223,17 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
                             ? AddToGradient(weight, logits_gradient.t(), x, scale)
                             : AddToGradient(weight, saved[4], scale);
     }
-    return {x_gradient, weight_gradient, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {x_gradient,   weight_gradient, at::Tensor(), at::Tensor(),
+            at::Tensor(), at::Tensor(),    at::Tensor()};
   }
 };
 
 }  // namespace
 
 at::Tensor HeadLoss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& labels,
-                    at::ScalarType type, const c10::intrusive_ptr<WeightCasts>& casts) {
-  return HeadLossFunction::apply(x, weight, labels, type, c10::GradMode::is_enabled(), casts);
+                    at::ScalarType type, const c10::intrusive_ptr<WeightCasts>& casts,
+                    const VocabularyPart& part) {
+  return HeadLossFunction::apply(x, weight, labels, type, c10::GradMode::is_enabled(), casts, part);
 }
 
 }  // namespace muster::trainer

@@ -3,12 +3,15 @@
 #include <optional>
 #include <vector>
 
+#include "ATen/TensorOperators.h"
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/linear.h"
+#include "ATen/ops/mm.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "trainer/model/layers/bias_gradient.h"
 #include "trainer/model/layers/matrix_product.h"
 #include "trainer/model/layers/saved_casts.h"
+#include "trainer/model/layers/tensor_parallel.h"
 
 namespace muster::trainer {
 namespace {
@@ -94,14 +97,14 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
 
 }  // namespace
 
-at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight,
+                       const std::optional<at::Tensor>& bias,
                        const c10::intrusive_ptr<WeightCasts>& casts) {
-  const std::optional<at::Tensor> optional_bias(bias);
   if (x.scalar_type() != weight.scalar_type()) {
-    return CastLinear::apply(x, weight, optional_bias, true, casts);
+    return CastLinear::apply(x, weight, bias, true, casts);
   }
-  if (!UsesOneDnn(x)) return at::addmm(bias, x, weight);
-  return OneDnnLinear::apply(x, weight, optional_bias, true);
+  if (UsesOneDnn(x)) return OneDnnLinear::apply(x, weight, bias, true);
+  return bias ? at::addmm(*bias, x, weight) : at::mm(x, weight);
 }
 
 at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
@@ -128,7 +131,9 @@ LinearOptions RowParallel(LinearOptions options, int64_t pieces) {
 }
 
 Linear::Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options)
-    : parameters_(parameters), layout_(options.layout) {
+    : parameters_(parameters),
+      layout_(options.layout),
+      row_parallel_(options.divide == LinearOptions::Divide::kInputs) {
   using Divide = LinearOptions::Divide;
   const bool in_out = layout_ == LinearOptions::Layout::kInOut;
   Partition weight, bias;
@@ -146,20 +151,25 @@ Linear::Linear(ParameterList& parameters, const std::string& name, const LinearO
   if (in_out || options.bias) bias_ = parameters.AddBias(name + ".bias", options.out, bias);
 }
 
-at::Tensor Linear::operator()(const LinearInput& x, const MicroBatchContext& context) const {
+at::Tensor Linear::Multiply(const LinearInput& x, const std::optional<at::Tensor>& bias,
+                            const MicroBatchContext& context) const {
   const at::Tensor& weight = parameters_[weight_];
   // Each layer casts for itself, so that the gradients of a wider input are added up in its type.
   const at::Tensor cast = x.rows().to(context.compute_type);
-  if (context.fp8) {
-    const auto bias = bias_ ? std::optional(parameters_[*bias_]) : std::nullopt;
-    return Fp8Linear(cast, weight, bias, layout_ == LinearOptions::Layout::kInOut, context.casts,
-                     &x.fp8());
-  }
-  if (layout_ == LinearOptions::Layout::kInOut) {
-    return LinearInOut(cast, weight, parameters_[*bias_], context.casts);
-  }
-  if (!bias_) return LinearOutIn(cast, weight, std::nullopt, context.casts);
-  return LinearOutIn(cast, weight, parameters_[*bias_], context.casts);
+  const bool in_out = layout_ == LinearOptions::Layout::kInOut;
+  if (context.fp8) return Fp8Linear(cast, weight, bias, in_out, context.casts, &x.fp8());
+  return in_out ? LinearInOut(cast, weight, bias, context.casts)
+                : LinearOutIn(cast, weight, bias, context.casts);
+}
+
+at::Tensor Linear::operator()(const LinearInput& x, const MicroBatchContext& context) const {
+  const auto bias = bias_ ? std::optional(parameters_[*bias_]) : std::nullopt;
+  if (!row_parallel_ || context.axes.tensor == nullptr) return Multiply(x, bias, context);
+  const at::Tensor share = Multiply(x, std::nullopt, context);
+  const int64_t batch = context.tokens.size(0), width = share.size(1);
+  const at::Tensor sum =
+      ReduceToSequence(share.view({batch, -1, width}), context).view({-1, width});
+  return bias ? sum + bias->to(sum.scalar_type()) : sum;
 }
 
 }  // namespace muster::trainer

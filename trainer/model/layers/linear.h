@@ -22,8 +22,10 @@ namespace muster::trainer {
 // Deterministic for equal shapes and one thread. The product is in the type of x: weights of
 // another type are cast to it, through `casts` if it is not null.
 
-// Returns x [rows, in] times weight [in, out] plus bias [out]: the Conv1D of the original GPT-2.
-at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+// Returns x [rows, in] times weight [in, out], plus bias [out] if there is one: the Conv1D of the
+// original GPT-2.
+at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight,
+                       const std::optional<at::Tensor>& bias,
                        const c10::intrusive_ptr<WeightCasts>& casts = {});
 
 // Returns x [rows, in] times the transpose of weight [out, in], plus bias [out] if there is one.
@@ -51,8 +53,8 @@ struct LinearOptions {
 LinearOptions ColumnParallel(LinearOptions options, int64_t pieces, int64_t blocks = 1);
 LinearOptions RowParallel(LinearOptions options, int64_t pieces);
 
-// The input of linear layers of a block, [rows, in]. Layers that have the same one share what they
-// make of it in FP8. One thread at a time.
+// The input of linear layers of a block, [rows, in], of the whole sequence. Layers that have the
+// same one share what they make of it in FP8. One thread at a time.
 class LinearInput {
  public:
   explicit LinearInput(at::Tensor rows) : rows_(std::move(rows)) {}
@@ -70,15 +72,20 @@ class Linear {
  public:
   Linear(ParameterList& parameters, const std::string& name, const LinearOptions& options);
 
-  // Computes in the context's type, or in FP8 (see fp8_linear.h).
+  // Computes in the context's type, or in FP8 (see fp8_linear.h). The rows of a row parallel
+  // layer's result are those of this rank's run of the sequence.
   at::Tensor operator()(const LinearInput& x, const MicroBatchContext& context) const;
   at::Tensor operator()(const at::Tensor& x, const MicroBatchContext& context) const {
     return (*this)(LinearInput(x), context);
   }
 
  private:
+  at::Tensor Multiply(const LinearInput& x, const std::optional<at::Tensor>& bias,
+                      const MicroBatchContext& context) const;
+
   const ParameterList& parameters_;
   const LinearOptions::Layout layout_;
+  const bool row_parallel_;
   size_t weight_ = 0;
   std::optional<size_t> bias_;
 };

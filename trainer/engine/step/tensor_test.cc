@@ -1,0 +1,224 @@
+// Tests, with ranks as threads, that a model whose parts are on the ranks of a tensor axis trains
+// as on one rank.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/full.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "planner/model_shape.h"
+#include "trainer/comm/mesh_shape.h"
+#include "trainer/engine/link/phase_timer.h"
+#include "trainer/engine/state/training_state.h"
+#include "trainer/engine/step/engine.h"
+#include "trainer/engine/store/rejoin.h"
+#include "trainer/engine/testing/local_groups.h"
+#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/train_ranks.h"
+#include "trainer/model/families/model_factory.h"
+#include "trainer/model/partition.h"
+
+namespace muster::trainer {
+namespace {
+
+using planner::ModelFamily;
+using testing::HasSubstr;
+
+planner::ModelShape Shape(ModelFamily family) {
+  planner::ModelShape shape = {.family = family,
+                               .layers = 2,
+                               .heads = 4,
+                               .width = 32,
+                               .positions = 16,
+                               .vocabulary = 61,  // which no number of ranks divides
+                               .dropout = 0.1};
+  if (family == ModelFamily::kLlama) {
+    shape.key_value_heads = 2;
+    shape.feed_forward_width = 48;
+    shape.tied_head = false;
+  }
+  return shape;
+}
+
+TrainingOptions Options() {
+  TrainingOptions options = TinyOptions();
+  options.types.parameters = options.types.compute = at::kDouble;
+  return options;
+}
+
+ModelPart PartOfRank(const MeshShape& mesh, int rank) {
+  return {mesh.CoordinatesOf(rank).tensor, mesh.tensor};
+}
+
+std::unique_ptr<TrainingState> MakeRank(const planner::ModelShape& shape,
+                                        const TrainingOptions& options, const MeshShape& mesh,
+                                        int rank) {
+  auto state = TrainingState::Create(*MakeModel(shape), options, ShardOf(mesh, rank), nullptr,
+                                     PartOfRank(mesh, rank));
+  EXPECT_TRUE(state.ok()) << state.status();
+  EXPECT_TRUE((*state)->InitializeFresh().ok());
+  return *std::move(state);
+}
+
+// The tensors of a model as a whole, flat, put together of the parts that ranks have.
+class Whole {
+ public:
+  void Add(const TrainingState& state, const std::vector<NamedTensor>& tensors) {
+    size_t i = 0;
+    for (const Unit& unit : state.units()) {
+      for (const UnitTensor& tensor : unit.layout().tensors) {
+        Add(tensor, state.part(), tensors.at(i++).tensor.reshape({-1}));
+      }
+    }
+  }
+  const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
+
+ private:
+  void Add(const UnitTensor& tensor, ModelPart part, const at::Tensor& elements) {
+    int64_t size = 1;
+    for (const int64_t d : tensor.spec.shape) size *= d;
+    const auto found =
+        tensors_.try_emplace(tensor.spec.name, at::full({size}, std::nan(""), at::kDouble)).first;
+    int64_t at = 0;
+    for (const ElementRun& run : RunsOfPart(tensor.spec.shape, tensor.spec.partition, part)) {
+      found->second.narrow(0, run.begin, run.count).copy_(elements.narrow(0, at, run.count));
+      at += run.count;
+    }
+    EXPECT_EQ(at, elements.numel()) << tensor.spec.name;
+  }
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+// Returns the gradients of the first step, as a whole.
+std::map<std::string, at::Tensor> Gradients(const planner::ModelShape& shape,
+                                            const TrainingOptions& options, const MeshShape& mesh) {
+  LocalGroups groups(mesh);
+  std::vector<std::unique_ptr<TrainingState>> states(static_cast<size_t>(mesh.size()));
+  std::vector<std::thread> threads;
+  for (int r = 0; r < mesh.size(); ++r) {
+    threads.emplace_back([&, r] {
+      states[static_cast<size_t>(r)] = MakeRank(shape, options, mesh, r);
+      TrainingState& state = *states[static_cast<size_t>(r)];
+      const std::atomic<bool> interrupt = false;
+      PhaseTimer timer(Clock::Real(), Phase::kOther);
+      SyntheticFeed feed(options, shape.vocabulary);
+      Engine engine(state, feed, timer, interrupt);
+      const RoundGroups of_rank = groups.Of(r);
+      const absl::Status begun = engine.BeginAlone(of_rank);
+      ASSERT_TRUE(begun.ok()) << begun;
+      const absl::Status computed = engine.ComputeGradients();
+      EXPECT_TRUE(computed.ok()) << computed;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Whole whole;
+  for (const auto& state : states) whole.Add(*state, state->Gradients());
+  return whole.tensors();
+}
+
+void ExpectNear(const std::map<std::string, at::Tensor>& got,
+                const std::map<std::string, at::Tensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [name, tensor] : want) {
+    const double error = got.at(name).sub(tensor).abs().max().item<double>();
+    const double scale = tensor.abs().max().item<double>();
+    EXPECT_TRUE(error <= 1e-10 * scale) << name << ": " << error << " of " << scale;
+  }
+}
+
+std::string Name(const MeshShape& mesh, const Division& divided) {
+  return absl::StrCat(mesh.data, " x ", mesh.shard, " x tensor ", mesh.tensor,
+                      divided.gradients ? ", gradients" : "", divided.values ? ", values" : "");
+}
+
+class TensorTest : public testing::TestWithParam<ModelFamily> {};
+
+TEST_P(TensorTest, EveryGradientIsThatOfOneRank) {
+  const planner::ModelShape shape = Shape(GetParam());
+  for (const bool deterministic : {false, true}) {
+    TrainingOptions options = Options();
+    options.deterministic = deterministic;
+    const auto one = Gradients(shape, options, {});
+    for (const MeshShape& mesh : {MeshShape{.tensor = 2}, MeshShape{.data = 2, .tensor = 2},
+                                  MeshShape{.shard = 3, .tensor = 2}}) {
+      SCOPED_TRACE(Name(mesh, {}));
+      ExpectNear(Gradients(shape, options, mesh), one);
+    }
+  }
+}
+
+TEST_P(TensorTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
+  const planner::ModelShape shape = Shape(GetParam());
+  TrainingOptions options = Options();
+  const auto train = [&](const MeshShape& mesh) {
+    return TrainRanks(mesh, shape.vocabulary, 6,
+                      [&](int rank) { return MakeRank(shape, options, mesh, rank); });
+  };
+  const RankResult one = train({})[0];
+  EXPECT_LT(one.losses.back(), one.losses.front());
+  for (const MeshShape& mesh : {MeshShape{.tensor = 2}, MeshShape{.shard = 2, .tensor = 2},
+                                MeshShape{.data = 2, .shard = 2, .tensor = 2}}) {
+    for (const Division& divided :
+         {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
+      SCOPED_TRACE(Name(mesh, divided));
+      options.divided = divided;
+      for (const RankResult& result : train(mesh)) {
+        ASSERT_EQ(result.losses.size(), one.losses.size());
+        for (size_t i = 0; i < one.losses.size(); ++i) {
+          EXPECT_NEAR(result.losses[i], one.losses[i], 1e-10 * one.losses[i]);
+          EXPECT_NEAR(result.norms[i], one.norms[i], 1e-10 * one.norms[i]);
+        }
+        EXPECT_NEAR(result.validation, one.validation, 1e-10 * one.validation);
+      }
+    }
+  }
+}
+
+// For a fixed division of the model, the number of workers changes no bit.
+TEST_P(TensorTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
+  const planner::ModelShape shape = Shape(GetParam());
+  TrainingOptions options = Options();
+  options.deterministic = true;
+  const auto train = [&](const MeshShape& mesh) {
+    return TrainRanks(mesh, shape.vocabulary, 6,
+                      [&](int rank) { return MakeRank(shape, options, mesh, rank); });
+  };
+  const std::vector<RankResult> one = train({.tensor = 2});
+  for (const MeshShape& mesh :
+       {MeshShape{.data = 2, .tensor = 2}, MeshShape{.shard = 2, .tensor = 2}}) {
+    SCOPED_TRACE(Name(mesh, {}));
+    const std::vector<RankResult> results = train(mesh);
+    for (size_t r = 0; r < results.size(); ++r) {
+      EXPECT_EQ(results[r].losses, one[0].losses);
+      EXPECT_EQ(results[r].norms, one[0].norms);
+      EXPECT_EQ(results[r].values, one[r % 2].values);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TensorTest,
+                         testing::Values(ModelFamily::kGpt2, ModelFamily::kLlama,
+                                         ModelFamily::kBloom));
+
+TEST(TensorRefusalTest, AModelThatCannotBeDividedSoIsRefusedByName) {
+  const auto state =
+      TrainingState::Create(*MakeModel(Shape(ModelFamily::kGpt2)), Options(), {}, nullptr, {0, 3});
+  EXPECT_EQ(state.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(state.status().message()),
+              HasSubstr("4 pieces cannot be shared by 3 ranks; the nearest numbers are 2 or 4"));
+}
+
+}  // namespace
+}  // namespace muster::trainer

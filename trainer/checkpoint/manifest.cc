@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -183,6 +184,21 @@ std::vector<uint64_t> ReadChecksums(Object& slice, uint64_t bytes, uint64_t piec
   return {};
 }
 
+TensorBox ReadBox(Object& slice, const TensorRecord& tensor, uint64_t whole) {
+  TensorBox box = {.start = slice.Dimensions("start"), .lengths = slice.Dimensions("lengths")};
+  if (slice.Has("view")) {
+    box.view = slice.Dimensions("view");
+    if (ElementCount(box.view) != whole) slice.Fail("view has not as many elements as the tensor");
+  }
+  const std::vector<int64_t>& shape = box.view.empty() ? tensor.shape : box.view;
+  bool inside = box.start.size() == shape.size() && box.lengths.size() == shape.size();
+  for (size_t d = 0; inside && d < shape.size(); ++d) {
+    inside = box.start[d] <= shape[d] && box.lengths[d] <= shape[d] - box.start[d];
+  }
+  if (!inside) slice.Fail("start and lengths lie outside the tensor");
+  return box;
+}
+
 TensorSlice ReadSlice(Object slice, const TensorRecord& tensor, uint64_t whole,
                       const FileSizes& sizes, uint64_t piece_bytes) {
   TensorSlice read;
@@ -191,17 +207,9 @@ TensorSlice ReadSlice(Object slice, const TensorRecord& tensor, uint64_t whole,
   read.begin = slice.Unsigned("begin");
   read.count = slice.Unsigned("count");
   std::optional<uint64_t> box = whole;
-  if (slice.Has("start") || slice.Has("lengths")) {
-    read.start = slice.Dimensions("start");
-    read.lengths = slice.Dimensions("lengths");
-    bool inside =
-        read.start.size() == tensor.shape.size() && read.lengths.size() == tensor.shape.size();
-    for (size_t d = 0; inside && d < tensor.shape.size(); ++d) {
-      inside =
-          read.start[d] <= tensor.shape[d] && read.lengths[d] <= tensor.shape[d] - read.start[d];
-    }
-    if (!inside) slice.Fail("start and lengths lie outside the tensor");
-    box = ElementCount(read.lengths);
+  if (slice.Has("start") || slice.Has("lengths") || slice.Has("view")) {
+    read.box = ReadBox(slice, tensor, whole);
+    box = ElementCount(read.box.lengths);
   }
   if (!box.has_value() || read.begin > *box || read.count > *box - read.begin) {
     slice.Fail("begin and count lie outside the tensor");
@@ -218,8 +226,9 @@ TensorSlice ReadSlice(Object slice, const TensorRecord& tensor, uint64_t whole,
   return read;
 }
 
-bool BoxesMeet(const TensorSlice& a, const TensorSlice& b) {
-  if (a.lengths.empty() || b.lengths.empty()) return true;
+// Boxes of different views are not compared: no checkpoint has both for one tensor.
+bool BoxesMeet(const TensorBox& a, const TensorBox& b) {
+  if (a.whole() || b.whole() || a.view != b.view) return true;
   for (size_t d = 0; d < a.lengths.size(); ++d) {
     if (a.start[d] >= b.start[d] + b.lengths[d] || b.start[d] >= a.start[d] + a.lengths[d]) {
       return false;
@@ -230,12 +239,12 @@ bool BoxesMeet(const TensorSlice& a, const TensorSlice& b) {
 
 // Slices of one box must be disjoint ranges, and boxes disjoint; then equal counts mean full cover.
 void CheckCover(Object& tensor, const std::vector<TensorSlice>& slices, uint64_t whole) {
-  std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, std::vector<const TensorSlice*>>
-      boxes;
+  using Place = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>>;
+  std::map<Place, std::vector<const TensorSlice*>> boxes;
   uint64_t covered = 0;
   for (const TensorSlice& slice : slices) {
     if (slice.count == 0) continue;
-    boxes[{slice.start, slice.lengths}].push_back(&slice);
+    boxes[{slice.box.view, slice.box.start, slice.box.lengths}].push_back(&slice);
     if (slice.count > whole - covered) return tensor.Fail("its slices overlap");
     covered += slice.count;
   }
@@ -251,7 +260,7 @@ void CheckCover(Object& tensor, const std::vector<TensorSlice>& slices, uint64_t
       }
     }
     for (auto other = std::next(box); other != boxes.end(); ++other) {
-      if (BoxesMeet(*ranges.front(), *other->second.front())) {
+      if (BoxesMeet(ranges.front()->box, other->second.front()->box)) {
         return tensor.Fail("its slices overlap");
       }
     }
@@ -325,9 +334,10 @@ Json WriteSlice(const TensorSlice& slice, uint64_t piece_bytes) {
                {"begin", slice.begin},
                {"count", slice.count},
                {ChecksumsName(piece_bytes), FormatChecksums(slice.checksums)}};
-  if (!slice.lengths.empty()) {
-    json["start"] = slice.start;
-    json["lengths"] = slice.lengths;
+  if (!slice.box.whole()) {
+    json["start"] = slice.box.start;
+    json["lengths"] = slice.box.lengths;
+    if (!slice.box.view.empty()) json["view"] = slice.box.view;
   }
   return json;
 }

@@ -13,16 +13,26 @@
 
 namespace muster::trainer {
 
-// A part of a tensor as one file holds it: the elements [begin, begin + count) of the box that
-// starts at `start` and spans `lengths`, in row-major order. If start and lengths are empty, the
-// box is the whole tensor. ZeRO makes flat ranges, tensor parallelism makes boxes.
+// A box of a tensor, in row-major order; the whole tensor if start and lengths are empty.
+struct TensorBox {
+  // The shape that start and lengths are of, if that is not the tensor's: one of as many elements
+  // in the same order. So a fused layer's box has a part of each of its blocks.
+  std::vector<int64_t> view = {};
+  std::vector<int64_t> start = {};
+  std::vector<int64_t> lengths = {};
+
+  bool whole() const { return lengths.empty(); }
+  bool operator==(const TensorBox&) const = default;
+};
+
+// A part of a tensor as one file holds it: the elements [begin, begin + count) of a box. ZeRO makes
+// flat ranges, tensor parallelism makes boxes.
 struct TensorSlice {
   std::string file;
   uint64_t offset = 0;  // bytes from the start of the file
   uint64_t begin = 0;   // elements
   uint64_t count = 0;
-  std::vector<int64_t> start = {};
-  std::vector<int64_t> lengths = {};
+  TensorBox box = {};
   std::vector<uint64_t> checksums = {};  // XXH3, 64 bits, of each of its pieces (pieces.h)
 };
 

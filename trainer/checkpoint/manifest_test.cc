@@ -23,15 +23,18 @@ Manifest Sample() {
   manifest.piece_bytes = 4096;
   manifest.files = {{"a", 400, "aa"}, {"b", 400, "bb"}, {"c", 9000, "cc"}};
   manifest.tensors = {
-      {"flat",
-       DataType::kF32,
-       {10, 10},
-       {{"a", 0, 0, 60, {}, {}, {1}}, {"b", 0, 60, 40, {}, {}, {2}}}},
+      {"flat", DataType::kF32, {10, 10}, {{"a", 0, 0, 60, {}, {1}}, {"b", 0, 60, 40, {}, {2}}}},
       {"split",
        DataType::kF32,
        {4, 6},
-       {{"a", 300, 0, 12, {0, 0}, {4, 3}, {3}}, {"b", 300, 0, 12, {0, 3}, {4, 3}, {4}}}},
-      {"three", DataType::kU8, {9000}, {{"c", 0, 0, 9000, {}, {}, {5, 6, UINT64_MAX}}}}};
+       {{"a", 300, 0, 12, {{}, {0, 0}, {4, 3}}, {3}},
+        {"b", 300, 0, 12, {{}, {0, 3}, {4, 3}}, {4}}}},
+      {"three", DataType::kU8, {9000}, {{"c", 0, 0, 9000, {}, {5, 6, UINT64_MAX}}}},
+      {"view",
+       DataType::kU8,
+       {2, 12},
+       {{"a", 348, 0, 12, {{2, 3, 4}, {0, 0, 0}, {2, 3, 2}}, {8}},
+        {"b", 348, 0, 12, {{2, 3, 4}, {0, 0, 2}, {2, 3, 2}}, {9}}}}};
   return manifest;
 }
 
@@ -42,7 +45,8 @@ TEST(ManifestTest, ReadsWhatItWrites) {
   EXPECT_EQ(FormatManifest(*read), text);
   EXPECT_EQ(read->run.seed, UINT64_MAX);
   ASSERT_NE(read->Find("split"), nullptr);
-  EXPECT_EQ(read->Find("split")->slices[1].start, (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(read->Find("split")->slices[1].box.start, (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(read->Find("view")->slices[1].box, Sample().tensors[3].slices[1].box);
   EXPECT_EQ(read->Find("nothing"), nullptr);
 }
 
@@ -50,6 +54,21 @@ std::string ErrorWith(const char* pointer, const Json& value) {
   Json json = Json::parse(FormatManifest(Sample()));
   json[Json::json_pointer(pointer)] = value;
   return std::string(ParseManifest(json.dump()).status().message());
+}
+
+TEST(ManifestTest, AViewHasTheElementsOfItsTensorAndItsBoxesLieInIt) {
+  const auto error = [](const char* field, const Json& value) {
+    return ErrorWith(absl::StrCat("/tensors/3/slices/1/", field).c_str(), value);
+  };
+  EXPECT_EQ(error("view", {2, 3, 5}),
+            "manifest: tensors[3].slices[1]: view has not as many elements as the tensor");
+  EXPECT_EQ(error("start", {0, 0, 3}),
+            "manifest: tensors[3].slices[1]: start and lengths lie outside the tensor");
+  EXPECT_EQ(error("start", {0, 2}),
+            "manifest: tensors[3].slices[1]: start and lengths lie outside the tensor");
+  EXPECT_EQ(error("start", {0, 0, 1}), "manifest: tensors[3]: its slices overlap");
+  EXPECT_EQ(error("view", {2, 4, 3}),
+            "manifest: tensors[3].slices[1]: start and lengths lie outside the tensor");
 }
 
 // Returns the sample as the first format had it.

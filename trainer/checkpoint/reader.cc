@@ -126,25 +126,28 @@ absl::Status CheckpointReader::ReadBytes(const TensorRecord& tensor, const Tenso
   return absl::OkStatus();
 }
 
-// Copies what a slice holds of the run of the tensor's elements from `begin` on.
+// Copies what a slice holds of the run of the wanted elements from `begin` on.
 absl::Status CheckpointReader::ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
-                                         uint64_t begin, std::span<std::byte> into) const {
-  const uint64_t width = ElementBytes(tensor.type);
-  const ElementRange run = RunInSlice(tensor, slice, {begin, begin + into.size() / width});
+                                         const Stripes& wanted, uint64_t begin,
+                                         std::span<std::byte> into) const {
+  const uint64_t width = ElementBytes(tensor.type), count = into.size() / width;
+  if (count == 0 || !MayMeet(tensor, slice, wanted)) return absl::OkStatus();
+  const ElementRange run =
+      RunInSlice(tensor, slice, {wanted.PlaceOf(begin), wanted.PlaceOf(begin + count - 1) + 1});
   if (run.size() == 0) return absl::OkStatus();
   const uint64_t from = (run.begin - slice.begin) * width, bytes = run.size() * width;
-  if (slice.lengths.empty()) {
+  if (slice.box.whole() && wanted.stride == wanted.length) {
     char* const target = reinterpret_cast<char*>(into.data() + (run.begin - begin) * width);
     return ReadBytes(tensor, slice, from, {target, bytes});
   }
   const uint64_t together = std::max(PieceBytes(tensor, slice), kReadBytes);
-  std::string box;
+  std::string window;
   for (uint64_t at = from; at < from + bytes;) {
     const uint64_t last = std::min(from + bytes, (at / together + 1) * together);
-    box.resize(last - at);
-    MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, at, box));
-    CopyFromBox(tensor, slice, {slice.begin + at / width, slice.begin + last / width}, box.data(),
-                begin, into);
+    window.resize(last - at);
+    MUSTER_RETURN_IF_ERROR(ReadBytes(tensor, slice, at, window));
+    CopyFromSlice(tensor, slice, {slice.begin + at / width, slice.begin + last / width},
+                  window.data(), wanted, begin, into);
     at = last;
   }
   return absl::OkStatus();
@@ -184,14 +187,25 @@ absl::Status CheckpointReader::Read(const std::string& name, DataType type,
 absl::Status CheckpointReader::ReadPart(const std::string& name, DataType type,
                                         const std::vector<int64_t>& shape, uint64_t begin,
                                         std::span<std::byte> into) const {
+  const uint64_t whole = std::max(ElementCount(shape).value_or(0), uint64_t{1});
+  return ReadStripes(name, type, shape, {.stride = whole, .length = whole}, begin, into);
+}
+
+absl::Status CheckpointReader::ReadStripes(const std::string& name, DataType type,
+                                           const std::vector<int64_t>& shape,
+                                           const Stripes& stripes, uint64_t begin,
+                                           std::span<std::byte> into) const {
   MUSTER_ASSIGN_OR_RETURN(const TensorRecord* tensor, FindTensor(name, type, shape));
-  const uint64_t width = ElementBytes(type);
-  const uint64_t whole = ElementCount(shape).value_or(0), count = into.size() / width;
-  if (into.size() % width != 0 || begin > whole || count > whole - begin) {
+  const uint64_t width = ElementBytes(type), whole = ElementCount(shape).value_or(0);
+  const bool inside = stripes.length > 0 && stripes.begin + stripes.length <= stripes.stride &&
+                      (whole == 0 || whole % stripes.stride == 0);
+  const uint64_t all = inside ? whole / stripes.stride * stripes.length : 0;
+  const uint64_t count = into.size() / width;
+  if (!inside || into.size() % width != 0 || begin > all || count > all - begin) {
     return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
   }
   for (const TensorSlice& slice : tensor->slices) {
-    MUSTER_RETURN_IF_ERROR(ReadSlice(*tensor, slice, begin, into));
+    MUSTER_RETURN_IF_ERROR(ReadSlice(*tensor, slice, stripes, begin, into));
   }
   return absl::OkStatus();
 }

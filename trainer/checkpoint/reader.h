@@ -13,6 +13,7 @@
 #include "base/files/files.h"
 #include "base/mutex.h"
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/slice_elements.h"
 
 namespace muster::trainer {
 
@@ -38,6 +39,10 @@ class CheckpointReader {
   // only the pieces of slices that have a part in it.
   absl::Status ReadPart(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                         uint64_t begin, std::span<std::byte> into) const;
+  // Does the same for a run of the elements of `stripes`, which lie in the tensor.
+  absl::Status ReadStripes(const std::string& name, DataType type,
+                           const std::vector<int64_t>& shape, const Stripes& stripes,
+                           uint64_t begin, std::span<std::byte> into) const;
   // Returns a document saved beside the tensors, e.g. tokenizer.json. NotFound if the manifest does
   // not name it; DataLoss if it is missing or its checksum does not match.
   absl::StatusOr<std::string> ReadDocument(const std::string& name) const;
@@ -52,8 +57,8 @@ class CheckpointReader {
                           uint64_t last, char* into) const;
   absl::Status ReadBytes(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
                          std::span<char> into) const;
-  absl::Status ReadSlice(const TensorRecord& tensor, const TensorSlice& slice, uint64_t begin,
-                         std::span<std::byte> into) const;
+  absl::Status ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
+                         const Stripes& wanted, uint64_t begin, std::span<std::byte> into) const;
 
   Files& files_;
   const std::string path_;

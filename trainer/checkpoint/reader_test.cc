@@ -36,11 +36,12 @@ struct Saved {
 // Returns the places in the tensor of a slice's elements.
 std::vector<uint64_t> PlacesOf(const TensorSlice& slice) {
   std::vector<uint64_t> box;
-  const bool flat = slice.lengths.empty();
-  const int64_t first_row = flat ? 0 : slice.start[0], first_column = flat ? 0 : slice.start[1];
-  for (int64_t row = first_row; row < first_row + (flat ? kRows : slice.lengths[0]); ++row) {
+  const bool flat = slice.box.whole();
+  const int64_t first_row = flat ? 0 : slice.box.start[0],
+                first_column = flat ? 0 : slice.box.start[1];
+  for (int64_t row = first_row; row < first_row + (flat ? kRows : slice.box.lengths[0]); ++row) {
     for (int64_t column = first_column;
-         column < first_column + (flat ? kColumns : slice.lengths[1]); ++column) {
+         column < first_column + (flat ? kColumns : slice.box.lengths[1]); ++column) {
       box.push_back(static_cast<uint64_t>(row * kColumns + column));
     }
   }
@@ -108,6 +109,47 @@ class ReaderTest : public testing::TestWithParam<Saved> {
   std::unique_ptr<CheckpointReader> reader_;
 };
 
+TEST_P(ReaderTest, AnyRunOfStripesIsRead) {
+  std::minstd_rand random(18);
+  const auto below = [&](uint64_t n) {
+    return std::uniform_int_distribution<uint64_t>(0, n - 1)(random);
+  };
+  for (const uint64_t piece_bytes : {kPiece, uint64_t{0}}) {
+    Write(piece_bytes);
+    for (const Stripes& stripes : {Stripes{.stride = kColumns, .begin = 0, .length = 333},
+                                   Stripes{.stride = kColumns, .begin = 333, .length = 600},
+                                   Stripes{.stride = kColumns / 2, .begin = 500, .length = 50},
+                                   Stripes{.stride = kElements, .begin = 4000, .length = 5000}}) {
+      const uint64_t all = kElements / stripes.stride * stripes.length;
+      for (int i = 0; i < 10; ++i) {
+        const uint64_t begin = i == 0 ? 0 : below(all);
+        std::vector<uint16_t> run(i == 0 ? all : below(all - begin) + 1);
+        const absl::Status read =
+            reader_->ReadStripes("t", DataType::kI16, {kRows, kColumns}, stripes, begin,
+                                 std::as_writable_bytes(std::span(run)));
+        ASSERT_TRUE(read.ok()) << read;
+        for (uint64_t j = 0; j < run.size(); ++j) {
+          ASSERT_EQ(run[j], Number(stripes.PlaceOf(begin + j))) << begin << " " << j;
+        }
+      }
+    }
+  }
+}
+
+// Two ranks that load what two saved read half of the bytes each.
+TEST_P(ReaderTest, SlicesWithoutAWantedElementAreNotRead) {
+  if (GetParam().name != std::string("PartsOfColumns")) return;
+  Write(kPiece);
+  std::vector<uint16_t> run(kRows * 550);
+  files_.TakeCount();
+  ASSERT_TRUE(reader_
+                  ->ReadStripes("t", DataType::kI16, {kRows, kColumns},
+                                {.stride = kColumns, .begin = 550, .length = 550}, 0,
+                                std::as_writable_bytes(std::span(run)))
+                  .ok());
+  EXPECT_EQ(files_.TakeCount(), run.size() * 2);
+}
+
 TEST_P(ReaderTest, AnyRunIsReadFromThePiecesThatHoldIt) {
   std::minstd_rand random(17);
   const auto below = [&](uint64_t n) {
@@ -167,24 +209,22 @@ INSTANTIATE_TEST_SUITE_P(
               {{.file = "a.safetensors",
                 .offset = 8,
                 .count = 40 * 333,
-                .start = {0, 0},
-                .lengths = {kRows, 333}},
+                .box = {.start = {0, 0}, .lengths = {kRows, 333}}},
                {.file = "b.safetensors",
                 .count = 40 * 767,
-                .start = {0, 333},
-                .lengths = {kRows, 767}}}},
+                .box = {.start = {0, 333}, .lengths = {kRows, 767}}}}},
         Saved{"PartsOfColumns",
-              {{.file = "a.safetensors", .count = 20'001, .start = {0, 0}, .lengths = {kRows, 550}},
+              {{.file = "a.safetensors",
+                .count = 20'001,
+                .box = {.start = {0, 0}, .lengths = {kRows, 550}}},
                {.file = "b.safetensors",
                 .count = 40 * 550,
-                .start = {0, 550},
-                .lengths = {kRows, 550}},
+                .box = {.start = {0, 550}, .lengths = {kRows, 550}}},
                {.file = "c.safetensors",
                 .offset = 5,
                 .begin = 20'001,
                 .count = 40 * 550 - 20'001,
-                .start = {0, 0},
-                .lengths = {kRows, 550}}}}),
+                .box = {.start = {0, 0}, .lengths = {kRows, 550}}}}}),
     [](const testing::TestParamInfo<Saved>& info) { return std::string(info.param.name); });
 
 }  // namespace

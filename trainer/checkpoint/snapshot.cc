@@ -26,7 +26,8 @@ absl::Status CheckSnapshot(const Snapshot& snapshot) {
                                                    " writers"));
   }
   for (const SnapshotTensor& tensor : snapshot.tensors) {
-    const std::optional<uint64_t> whole = ElementCount(tensor.shape);
+    const std::optional<uint64_t> whole =
+        ElementCount(tensor.box.whole() ? tensor.shape : tensor.box.lengths);
     const uint64_t count = tensor.count == 0 ? whole.value_or(0) : tensor.count;
     if (!whole.has_value() || tensor.begin > *whole || count > *whole - tensor.begin ||
         tensor.size() != count * ElementBytes(tensor.type)) {

@@ -30,7 +30,8 @@ struct SnapshotTensor {
   std::span<const std::byte> bytes;
   std::function<absl::Status(std::span<std::byte> into)> read = nullptr;
   size_t read_bytes = 0;
-  // The elements of the whole tensor that are saved; count 0: all of them.
+  // The elements of the box that are saved; count 0: all of them.
+  TensorBox box = {};
   uint64_t begin = 0;
   uint64_t count = 0;
 

@@ -273,6 +273,7 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
     // A part of a tensor is stored flat; only the manifest records its place in the whole.
     std::vector<int64_t> shape = tensor.shape;
     if (tensor.count != 0) shape = {static_cast<int64_t>(tensor.count)};
+    if (tensor.count == 0 && !tensor.box.whole()) shape = tensor.box.lengths;
     views.push_back({tensor.name, tensor.type, std::move(shape), tensor.bytes});
     by_name[tensor.name] = &tensor;
   }
@@ -287,6 +288,7 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
     TensorSlice slice;
     slice.file = name;
     slice.offset = tensor.stored.offset;
+    slice.box = from.box;
     slice.begin = from.begin;
     slice.count = from.bytes.size() / ElementBytes(from.type);
     slice.checksums = tensor.checksums;

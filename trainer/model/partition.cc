@@ -43,6 +43,24 @@ std::vector<int64_t> ShapeOfPart(const std::vector<int64_t>& shape, const Partit
   return out;
 }
 
+PartBox BoxOfPart(const std::vector<int64_t>& shape, const Partition& partition, ModelPart part) {
+  PartBox box = {.view = shape, .start = std::vector<int64_t>(shape.size()), .lengths = shape};
+  if (partition.dimension < 0) return box;
+  auto d = static_cast<size_t>(partition.dimension);
+  if (partition.blocks > 1) {
+    for (std::vector<int64_t>* dimensions : {&box.view, &box.start, &box.lengths}) {
+      dimensions->insert(dimensions->begin() + partition.dimension, 0);
+    }
+    box.view[d] = box.lengths[d] = partition.blocks;
+    box.view[++d] /= partition.blocks;
+  }
+  const int64_t piece = box.view[d] / partition.pieces;
+  const ElementRun pieces = PiecesOfPart(partition, part);
+  box.start[d] = pieces.begin * piece;
+  box.lengths[d] = pieces.count * piece;
+  return box;
+}
+
 std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
                                    ModelPart part) {
   if (partition.dimension < 0) return {{0, Product(shape.begin(), shape.end())}};

@@ -41,7 +41,15 @@ ElementRun PiecesOfPart(const Partition& partition, ModelPart part);
 // Returns the shape of a rank's part.
 std::vector<int64_t> ShapeOfPart(const std::vector<int64_t>& shape, const Partition& partition,
                                  ModelPart part);
-// Returns the elements of the whole parameter that a part consists of, in the part's own order.
+// A part as a box: of `view`, a shape with as many elements in the same order as the parameter's
+// own, it has `lengths` from `start` on. The dimension that is divided is two in the view if it
+// consists of several blocks.
+struct PartBox {
+  std::vector<int64_t> view, start, lengths;
+};
+PartBox BoxOfPart(const std::vector<int64_t>& shape, const Partition& partition, ModelPart part);
+// Returns the elements of the whole parameter that a part consists of, in the part's own order:
+// runs of equal length at equal distances.
 std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
                                    ModelPart part);
 

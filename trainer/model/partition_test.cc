@@ -24,6 +24,17 @@ TEST(PartitionTest, EveryRankHoldsARunOfEachBlock) {
   EXPECT_EQ(RunsOfPart({12}, fused, {1, 2}), (std::vector<ElementRun>{{2, 2}, {6, 2}, {10, 2}}));
 }
 
+TEST(PartitionTest, APartIsABoxAlsoOfALayerOfSeveralBlocks) {
+  const PartBox rows = BoxOfPart({8, 6}, {.dimension = 0, .pieces = 4}, {1, 2});
+  EXPECT_EQ(rows.view, (std::vector<int64_t>{8, 6}));
+  EXPECT_EQ(rows.start, (std::vector<int64_t>{4, 0}));
+  EXPECT_EQ(rows.lengths, (std::vector<int64_t>{4, 6}));
+  const PartBox fused = BoxOfPart({5, 12}, {.dimension = 1, .blocks = 3, .pieces = 2}, {1, 2});
+  EXPECT_EQ(fused.view, (std::vector<int64_t>{5, 3, 4}));
+  EXPECT_EQ(fused.start, (std::vector<int64_t>{0, 0, 2}));
+  EXPECT_EQ(fused.lengths, (std::vector<int64_t>{5, 3, 2}));
+}
+
 TEST(PartitionTest, TheOnlyPartAndAPartThatIsNotDividedAreTheWhole) {
   EXPECT_EQ(RunsOfPart({4, 6}, {.dimension = 1, .blocks = 3, .pieces = 2}, {0, 1}),
             (std::vector<ElementRun>{{0, 24}}));

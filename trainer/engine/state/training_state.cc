@@ -116,6 +116,20 @@ absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard) const {
   return holding;
 }
 
+absl::Status TrainingState::TakePart(ModelPart part) {
+  if (part == part_) return absl::OkStatus();
+  Changes();
+  // Both are there for a moment, but units have no memory before they hold a slice.
+  MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
+                          MakeUnits(model_, options_.types.parameters, options_.device, part));
+  optimizer_.reset();
+  rests_ = {};
+  units_ = std::move(units);
+  part_ = part;
+  commit_.DropSealed();
+  return absl::OkStatus();
+}
+
 absl::Status TrainingState::Divide(const Shard& shard) {
   if (Holds(shard)) return absl::OkStatus();
   Changes();

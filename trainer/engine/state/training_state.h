@@ -86,13 +86,19 @@ struct Holding {
   StateRests rests;
 };
 
-// A flat part of a tensor of the state: the elements from `begin` on of a tensor of this shape.
+// A flat part of a tensor of the state: the elements from `begin` on of what this rank's part of
+// the model has of a tensor of this shape.
 struct TensorPart {
   std::string name;
   std::vector<int64_t> shape;
+  Partition partition;
+  ModelPart part;
   int64_t begin = 0;
   at::Tensor elements;  // flat, a view of the state's memory; may be empty, or rest elsewhere
   bool of_optimizer = false;
+
+  // Returns true if other ranks have other elements of the tensor because of their model's part.
+  bool is_part() const { return part.count > 1 && partition.dimension >= 0; }
 };
 
 // The model, its units and the optimizer, with the commit protocol's record of the version that
@@ -127,7 +133,15 @@ class TrainingState {
 
   // Returns the part of the model whose parameters the units are.
   ModelPart part() const { return part_; }
+  // Makes the units those of `part`. Unless they are that already, what this rank held is lost, and
+  // Divide() must follow. InvalidArgument if the model cannot be divided so; nothing changes then.
+  absl::Status TakePart(ModelPart part);
   const Shard& shard() const { return shard_; }
+  // Returns the place of this rank among those that together hold one copy of the state: by shard,
+  // then by part of the model.
+  Shard PlaceInCopy() const {
+    return {shard_.index * part_.count + part_.index, shard_.count * part_.count};
+  }
   // Returns the slice's part of `flat`, which has the unit's elements.
   at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
   // Returns true if ranks of several shards hold only slices of the values.
@@ -218,7 +232,7 @@ class TrainingState {
   TrainingOptions sealed_under_;
   StateFiles* const files_;
   Model model_;
-  const ModelPart part_;
+  ModelPart part_;
   std::vector<Unit> units_;
   Shard shard_;
   OffloadOptions offload_;  // of what this rank holds

@@ -30,6 +30,31 @@ namespace {
 constexpr size_t kMostPerHistory = 16;
 constexpr size_t kMostListed = 64;
 
+// Returns the box that the rank's part of the model has of a tensor.
+TensorBox BoxOf(const TensorPart& part) {
+  if (!part.is_part()) return {};
+  PartBox box = BoxOfPart(part.shape, part.partition, part.part);
+  if (box.view == part.shape) box.view.clear();
+  return {std::move(box.view), std::move(box.start), std::move(box.lengths)};
+}
+
+// Returns the same as stripes of the tensor.
+Stripes StripesOf(const TensorPart& part) {
+  if (!part.is_part()) {
+    const auto whole = static_cast<uint64_t>(c10::multiply_integers(part.shape));
+    return {.stride = whole, .length = whole};
+  }
+  const PartBox box = BoxOfPart(part.shape, part.partition, part.part);
+  Stripes stripes;
+  for (size_t d = box.view.size(); d-- > 0;) {
+    stripes.begin = static_cast<uint64_t>(box.start[d]) * stripes.stride;
+    stripes.length = static_cast<uint64_t>(box.lengths[d]) * stripes.stride;
+    stripes.stride *= static_cast<uint64_t>(box.view[d]);
+    if (box.lengths[d] != box.view[d]) break;
+  }
+  return stripes;
+}
+
 // Returns what this rank holds of some tensors, which may be nothing of some. What rests elsewhere,
 // or is on a device, is read from there when it is saved.
 std::vector<SnapshotTensor> TensorsOfParts(const TrainingState& state,
@@ -37,8 +62,10 @@ std::vector<SnapshotTensor> TensorsOfParts(const TrainingState& state,
   std::vector<SnapshotTensor> out;
   for (TensorPart& part : parts) {
     const int64_t count = part.elements.numel();
-    const bool whole = count == c10::multiply_integers(part.shape);
     SnapshotTensor& tensor = out.emplace_back();
+    tensor.box = BoxOf(part);
+    const std::vector<int64_t>& all = tensor.box.whole() ? part.shape : tensor.box.lengths;
+    const bool whole = count == c10::multiply_integers(all);
     tensor.name = part.name;
     tensor.group = part.of_optimizer ? TensorGroup::kOptimizer : TensorGroup::kModel;
     tensor.type = TypeOf(part.elements);
@@ -57,22 +84,16 @@ std::vector<SnapshotTensor> TensorsOfParts(const TrainingState& state,
   return out;
 }
 
-std::vector<SnapshotTensor> ModelTensors(const TrainingState& state) {
-  return TensorsOfParts(state, state.ValueParts());
-}
-
-std::vector<SnapshotTensor> OptimizerTensors(const TrainingState& state) {
-  return TensorsOfParts(state, state.OptimizerParts());
-}
-
 // The tensors that a writer saves.
 struct WritersShare {
   std::vector<SnapshotTensor> tensors;
   uint64_t largest = 0;  // bytes, at most, of the writer that has the most
 };
 
-// Shares the tensors among `writers` that all have them, and appends those of `writer`.
-void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers, WritersShare& out) {
+// Shares the parts among `writers` that all have them, and appends those of `writer`.
+void TakeShare(const TrainingState& state, std::vector<TensorPart> parts, int writer, int writers,
+               WritersShare& out) {
+  std::vector<SnapshotTensor> tensors = TensorsOfParts(state, std::move(parts));
   std::vector<uint64_t> sizes;
   for (const SnapshotTensor& tensor : tensors) sizes.push_back(tensor.size());
   const std::vector<int> owners = AssignWriters(sizes, writers);
@@ -84,20 +105,48 @@ void TakeShare(std::vector<SnapshotTensor> tensors, int writer, int writers, Wri
   out.largest += *std::max_element(loads.begin(), loads.end());
 }
 
-// Returns the tensors that this writer saves. All ranks share what is whole on every one of them,
-// and the ranks that hold the same shard share that.
-WritersShare ShareOf(const TrainingState& state, const CheckpointWriterId& writer) {
-  const int shards = state.shard().count;
-  std::vector<SnapshotTensor> model = TensorsOfParts(state, state.ValueParts(writer.after_round)),
-                              optimizer = OptimizerTensors(state);
-  WritersShare out;
-  if (shards > 1 && !state.divides_values() && !writer.after_round) {
-    TakeShare(std::move(model), writer.rank, writer.world_size, out);
-    TakeShare(std::move(optimizer), writer.rank / shards, writer.world_size / shards, out);
-    return out;
+// The parts of tensors that the same writers have.
+struct SameWriters {
+  bool every_shard = false;       // the ranks of all shards
+  bool every_model_part = false;  // the ranks of all parts of the model
+  std::vector<TensorPart> parts;
+};
+
+void Add(TensorPart part, bool every_shard, std::vector<SameWriters>& out) {
+  const bool every_model_part = !part.is_part();
+  for (SameWriters& same : out) {
+    if (same.every_shard != every_shard || same.every_model_part != every_model_part) continue;
+    same.parts.push_back(std::move(part));
+    return;
   }
-  std::move(optimizer.begin(), optimizer.end(), std::back_inserter(model));
-  TakeShare(std::move(model), writer.rank / shards, writer.world_size / shards, out);
+  out.push_back({every_shard, every_model_part, {std::move(part)}});
+}
+
+// Returns the tensors that this writer saves. Writers are numbered as ranks: by data, then shard,
+// then part of the model.
+WritersShare ShareOf(const TrainingState& state, const CheckpointWriterId& writer) {
+  const int shards = state.shard().count, model_parts = state.part().count;
+  const int holders = state.PlaceInCopy().count;
+  const int copy = writer.rank / holders, copies = writer.world_size / holders;
+  const bool values_whole = shards == 1 || (!state.divides_values() && !writer.after_round);
+  std::vector<SameWriters> all;
+  for (TensorPart& part : state.ValueParts(writer.after_round)) {
+    Add(std::move(part), values_whole, all);
+  }
+  for (TensorPart& part : state.OptimizerParts()) Add(std::move(part), shards == 1, all);
+  WritersShare out;
+  for (SameWriters& same : all) {
+    int index = copy, count = copies;
+    if (same.every_shard) {
+      index = index * shards + state.shard().index;
+      count *= shards;
+    }
+    if (same.every_model_part) {
+      index = index * model_parts + state.part().index;
+      count *= model_parts;
+    }
+    TakeShare(state, std::move(same.parts), index, count, out);
+  }
   return out;
 }
 
@@ -128,9 +177,9 @@ RoundMark MarkOf(const RunIdentity& identity, const v1alpha1::RoundId& round) {
 // Returns every tensor of the state, as a whole.
 std::vector<TensorRecord> RecordsOf(const TrainingState& state) {
   std::vector<TensorRecord> records;
-  for (const auto& tensors : {ModelTensors(state), OptimizerTensors(state)}) {
-    for (const SnapshotTensor& tensor : tensors) {
-      records.push_back({tensor.name, tensor.type, tensor.shape, {}});
+  for (const auto& parts : {state.ValueParts(), state.OptimizerParts()}) {
+    for (const TensorPart& part : parts) {
+      records.push_back({part.name, TypeOf(part.elements), part.shape, {}});
     }
   }
   return records;
@@ -161,8 +210,8 @@ absl::StatusOr<bool> HasBytes(const CheckpointReader& reader, const TrainingStat
   for (size_t at = 0; at < mine.size(); at += piece.size()) {
     piece.resize(std::min(kPieceBytes, mine.size() - at));
     const uint64_t begin = static_cast<uint64_t>(part.begin) + at / element;
-    MUSTER_RETURN_IF_ERROR(
-        reader.ReadPart(part.name, TypeOf(part.elements), part.shape, begin, piece));
+    MUSTER_RETURN_IF_ERROR(reader.ReadStripes(part.name, TypeOf(part.elements), part.shape,
+                                              StripesOf(part), begin, piece));
     if (!std::equal(piece.begin(), piece.end(), mine.begin() + static_cast<std::ptrdiff_t>(at))) {
       return false;
     }
@@ -314,9 +363,10 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.tokenizer_checksum = TokenizerChecksum(identity_);
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
-  const int shards = state.shard().count;
-  record.layout = {{"data", writer.world_size / shards}};
+  const int shards = state.shard().count, model_parts = state.part().count;
+  record.layout = {{"data", writer.world_size / state.PlaceInCopy().count}};
   if (shards > 1) record.layout["shard"] = shards;
+  if (model_parts > 1) record.layout["tensor"] = model_parts;
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
   record.random = DeterminismRecord(options);
   return record;
@@ -350,7 +400,7 @@ absl::StatusOr<bool> CheckpointStore::TakeShard(const TrainingState& state,
                                                 const v1alpha1::RoundId& round) {
   const RunRecord run = RecordAfter(state, round);
   const absl::Status taken =
-      ClaimShare(files_, JoinPath(uri_, PartialName(files_, run)), state.shard().index);
+      ClaimShare(files_, JoinPath(uri_, PartialName(files_, run)), state.PlaceInCopy().index);
   if (absl::IsAlreadyExists(taken)) return false;
   MUSTER_RETURN_IF_ERROR(taken);
   return true;
@@ -446,8 +496,8 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
     for (const TensorPart& part : parts) {
       MUSTER_RETURN_IF_ERROR(state.FillPart(part, [&](const at::Tensor& elements) {
         auto* into = static_cast<std::byte*>(elements.mutable_data_ptr());
-        return reader->ReadPart(part.name, TypeOf(elements), part.shape,
-                                static_cast<uint64_t>(part.begin), {into, elements.nbytes()});
+        return reader->ReadStripes(part.name, TypeOf(elements), part.shape, StripesOf(part),
+                                   static_cast<uint64_t>(part.begin), {into, elements.nbytes()});
       }));
     }
   }

@@ -279,13 +279,13 @@ absl::Status RankCheckpoints::SaveAfterRound(const v1alpha1::RoundId& round,
   MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
   if (directory_->IsComplete(state_, round)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const bool takes, directory_->TakeShard(state_, round));
-  const Shard& shard = state_.shard();
+  const Shard place = state_.PlaceInCopy();
   if (takes) {
     MUSTER_RETURN_IF_ERROR(directory_->Save(
         state_,
-        {.round = round, .rank = shard.index, .world_size = shard.count, .after_round = true}));
+        {.round = round, .rank = place.index, .world_size = place.count, .after_round = true}));
     MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
-    if (shard.whole()) {
+    if (place.whole()) {
       return directory_->IsComplete(state_, round)
                  ? absl::OkStatus()
                  : absl::UnavailableError("the checkpoint could not be written");
@@ -299,7 +299,7 @@ absl::Status RankCheckpoints::SaveAfterRound(const v1alpha1::RoundId& round,
       return absl::DeadlineExceededError(
           absl::StrCat("the ranks that are left have not completed a checkpoint of it within ",
                        SecondsText(patience),
-                       shard.whole() ? "" : ": perhaps none of them holds some part of the state"));
+                       place.whole() ? "" : ": perhaps none of them holds some part of the state"));
     }
     absl::SleepFor(std::min(patience, kLookAgain));
   }

@@ -1,5 +1,6 @@
 #include "planner/fp8.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -15,13 +16,13 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-bool Fits(int64_t value) { return value % kFp8Multiple == 0; }
+bool Fits(int64_t value, int64_t multiple) { return value % multiple == 0; }
 
 // Returns the next width whose heads, and keys and values, are whole and fit.
-int32_t NextWidth(ModelShape shape) {
+int32_t NextWidth(ModelShape shape, int64_t multiple) {
   const auto fits = [&] {
-    return shape.width % shape.heads == 0 && Fits(shape.width) && Fits(shape.key_value_width()) &&
-           CheckShape(shape).ok();
+    return shape.width % shape.heads == 0 && Fits(shape.width, multiple) &&
+           Fits(shape.key_value_width(), multiple) && CheckShape(shape).ok();
   };
   do {
     ++shape.width;
@@ -39,22 +40,25 @@ int64_t NearSequence(int64_t sequence, int64_t micro_batch, int64_t positions) {
 
 }  // namespace
 
-absl::Status CheckFp8(const ModelShape& shape, int64_t micro_batch, int64_t sequence) {
-  if (!Fits(shape.width)) {
-    return absl::InvalidArgumentError(absl::StrCat(kWhy, ", and model.width is ", shape.width, ": ",
-                                                   NextWidth(shape), " would do"));
+absl::Status CheckFp8(const ModelShape& shape, int64_t micro_batch, int64_t sequence, int tensor) {
+  const int64_t multiple = kFp8Multiple * std::max(1, tensor);
+  const std::string why =
+      tensor > 1 ? absl::StrCat(kWhy, " on each of ", tensor, " ranks") : std::string(kWhy);
+  if (!Fits(shape.width, multiple)) {
+    return absl::InvalidArgumentError(absl::StrCat(why, ", and model.width is ", shape.width, ": ",
+                                                   NextWidth(shape, multiple), " would do"));
   }
-  if (!Fits(shape.key_value_width())) {
+  if (!Fits(shape.key_value_width(), multiple)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        kWhy, ", and model.keyValueHeads is ", shape.key_value_heads, " with ", shape.head_width(),
-        " numbers each: model.width ", NextWidth(shape), " would do"));
+        why, ", and model.keyValueHeads is ", shape.key_value_heads, " with ", shape.head_width(),
+        " numbers each: model.width ", NextWidth(shape, multiple), " would do"));
   }
-  if (!Fits(shape.feed_forward_width)) {
+  if (!Fits(shape.feed_forward_width, multiple)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(kWhy, ", and model.feedForwardWidth is ", shape.feed_forward_width, ": ",
-                     RoundUp(shape.feed_forward_width, kFp8Multiple), " would do"));
+        absl::StrCat(why, ", and model.feedForwardWidth is ", shape.feed_forward_width, ": ",
+                     RoundUp(shape.feed_forward_width, multiple), " would do"));
   }
-  if (Fits(micro_batch * sequence)) return absl::OkStatus();
+  if (Fits(micro_batch * sequence, kFp8Multiple)) return absl::OkStatus();
   const int64_t near = NearSequence(sequence, micro_batch, shape.positions);
   return absl::InvalidArgumentError(absl::StrCat(
       kWhy, ", and train.microBatch x train.sequence is ", micro_batch, " x ", sequence, ": ",

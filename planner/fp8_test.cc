@@ -63,5 +63,14 @@ TEST(CheckFp8Test, AMicroBatchNeedsAMultipleOf16Tokens) {
   EXPECT_TRUE(CheckFp8(shape, 16, 1).ok());
 }
 
+TEST(CheckFp8Test, EachOfTheRanksThatDivideALayerMultipliesMatricesThatFit) {
+  EXPECT_TRUE(CheckFp8(Llama(16, 4, 256, 192), 2, 32, 2).ok());
+  const absl::Status narrow = CheckFp8(Llama(16, 4, 256, 208), 2, 32, 2);
+  EXPECT_EQ(narrow, absl::InvalidArgumentError(
+                        "train.precision: fp8 multiplies matrices whose dimensions are multiples "
+                        "of 16 on each of 2 ranks, and model.feedForwardWidth is 208: 224 would "
+                        "do"));
+}
+
 }  // namespace
 }  // namespace muster::planner

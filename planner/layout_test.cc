@@ -64,6 +64,47 @@ TEST(LayoutTest, ARoundOfAnotherSizeNeverGivesARankMoreOfTheStateThanWasAskedFor
   EXPECT_EQ(Layout(1, 8, 6), "1 x 6");
 }
 
+std::string Layout(int zero, std::optional<int> shard, int tensor, int ranks) {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_zero(zero);
+  if (shard) spec.set_shard(*shard);
+  spec.set_tensor(tensor);
+  const v1alpha1::Mesh mesh = LayOutRanks(spec, ranks);
+  return absl::StrCat(mesh.data(), " x ", mesh.shard(), " x ", mesh.tensor());
+}
+
+TEST(LayoutTest, RanksThatDivideTheModelCountAsOneWhereOthersDivideTheState) {
+  EXPECT_EQ(Layout(0, std::nullopt, 2, 8), "4 x 1 x 2");
+  EXPECT_EQ(Layout(3, std::nullopt, 2, 8), "1 x 4 x 2");
+  EXPECT_EQ(Layout(1, 2, 2, 8), "2 x 2 x 2");
+  EXPECT_EQ(Layout(1, 2, 4, 12), "1 x 3 x 4") << "three groups, and none holds more than half";
+}
+
+TEST(LayoutTest, WorkersOfTensorGroupsFormARoundByTheirGroups) {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_zero(3);
+  spec.set_shard(4);
+  spec.set_tensor(4);
+  EXPECT_EQ(WorkersThatForm(spec, 8, 5), 4) << "ten groups, and eight of them are two copies";
+  EXPECT_EQ(WorkersThatForm(spec, 8, 1), 0) << "two groups";
+}
+
+// Ranks 0 and 1 divide the model, and 0 and 2 what they have of it.
+TEST(LayoutTest, TheSlicesOfACopyAreNumberedPartAfterPart) {
+  v1alpha1::Mesh mesh;
+  mesh.set_data(2);
+  mesh.set_shard(2);
+  mesh.set_tensor(2);
+  const int slices[] = {0, 2, 1, 3, 0, 2, 1, 3};
+  for (int rank = 0; rank < 8; ++rank) {
+    const v1alpha1::StateSlice slice = SliceOfRank(mesh, rank);
+    EXPECT_EQ(slice.shard(), slices[rank]) << rank;
+    EXPECT_EQ(slice.shards(), 4);
+    EXPECT_EQ(slice.parts(), 2);
+  }
+  EXPECT_EQ(SliceOfRank({}, 5).shards(), 1);
+}
+
 TEST(LayoutTest, TheLargestMultipleOfShardFormsARound) {
   EXPECT_EQ(Form(4, std::nullopt, 1, 8), 8);
   EXPECT_EQ(Form(4, std::nullopt, 1, 7), 4);

@@ -50,24 +50,25 @@ int64_t SavedPerToken(const ModelShape& shape) {
 // of products if that is another. Gradients from several chunks are added up in tensors of their
 // own.
 int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens,
-                     LogitsPlace place) {
+                     LogitsPlace place, int tensor) {
   const int64_t element = ElementBytes(precision), compute = ComputeBytes(precision);
-  const int64_t rows = LogitsRows(tokens, shape.vocabulary, place);
+  const int64_t vocabulary = VocabularyOfPart(shape, tensor);
+  const int64_t rows = LogitsRows(tokens, vocabulary, place);
   const int64_t copies = compute == element ? 0 : 2 * compute;
   const int64_t chunk =
-      rows * shape.vocabulary * (place == LogitsPlace::kGpu ? compute : element + copies);
-  return rows == tokens ? chunk : chunk + (shape.vocabulary + tokens) * shape.width * element;
+      rows * vocabulary * (place == LogitsPlace::kGpu ? compute : element + copies);
+  return rows == tokens ? chunk : chunk + (vocabulary + tokens) * shape.width * element;
 }
 
 // Returns the bytes that dropout adds to a micro-batch. Masks have the type of weights. Flash
 // attention takes no dropout of ours, so the scores are written out; while one block's gradients
 // are computed, so are three tensors of their size.
 int64_t DropoutMemory(const ModelShape& shape, Precision precision, int64_t micro_batch,
-                      int64_t sequence) {
+                      int64_t sequence, int tensor) {
   if (!(shape.dropout > 0)) return 0;
   const int64_t mask = ElementBytes(precision);
-  const int64_t scores = micro_batch * shape.heads * sequence * sequence;
-  const int64_t stream = micro_batch * sequence * shape.width * mask;
+  const int64_t scores = micro_batch * shape.heads * sequence * sequence / tensor;
+  const int64_t stream = micro_batch * sequence * shape.width * mask / tensor;
   // A mask of the future, of a byte, in each block.
   int64_t block = scores * DropoutBytesPerScore(precision) + sequence * sequence;
   if (shape.family != ModelFamily::kLlama) block += 2 * stream;
@@ -131,27 +132,31 @@ int64_t DropoutBytesPerScore(Precision precision) {
 }
 
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
-                              int32_t sequence, OptimizerKind optimizer, LogitsPlace place) {
+                              int32_t sequence, OptimizerKind optimizer, LogitsPlace place,
+                              int32_t tensor) {
   const int64_t element = ElementBytes(precision);
   const int64_t compute = ComputeBytes(precision);
   const int64_t tokens = int64_t{micro_batch} * sequence;
 
-  MemoryEstimate memory = EstimateState(ParameterCount(shape), precision, optimizer);
+  MemoryEstimate memory = EstimateState(ParameterCountOfPart(shape, tensor), precision, optimizer);
   if (compute != element) {
     // A step keeps them, but for an embedding that no product uses.
-    const UnitSizes units = UnitSizesOf(shape);
+    const UnitSizes units = UnitSizesOf(shape, tensor);
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
   }
-  memory.activations = tokens * SavedPerToken(shape) * compute * shape.layers +
-                       tokens * shape.width * compute + SharedBias(shape, sequence) * element +
-                       DropoutMemory(shape, precision, micro_batch, sequence);
-  memory.logits = LogitsMemory(shape, precision, tokens, place);
+  const int64_t saved = SavedPerToken(shape) * shape.layers + shape.width;
+  // Each block's two inputs of column parallel layers, and the head's, are whole sequences.
+  const int64_t gathered = tensor > 1 ? (2 * int64_t{shape.layers} + 1) * shape.width : 0;
+  memory.activations = tokens * (saved / tensor + gathered) * compute +
+                       SharedBias(shape, sequence) * element +
+                       DropoutMemory(shape, precision, micro_batch, sequence, tensor);
+  memory.logits = LogitsMemory(shape, precision, tokens, place, tensor);
   return memory;
 }
 
-UnitSizes UnitSizesOf(const ModelShape& shape) {
-  UnitSizes units{.parameters = ParameterCount(shape),
-                  .embedding = int64_t{shape.vocabulary} * shape.width,
+UnitSizes UnitSizesOf(const ModelShape& shape, int tensor) {
+  UnitSizes units{.parameters = ParameterCountOfPart(shape, tensor),
+                  .embedding = VocabularyOfPart(shape, tensor) * shape.width,
                   .blocks = shape.layers};
   const int64_t in_blocks = units.parameters - units.embedding * (shape.tied_head ? 1 : 2);
   units.block = (in_blocks + units.blocks - 1) / units.blocks;

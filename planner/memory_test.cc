@@ -219,5 +219,40 @@ TEST(DivideMemoryTest, CastsAreOfAllWeightsOrOfTheBlocksInUse) {
       << "an embedding of its own is no product's";
 }
 
+// Two ranks: half of the matrices, the vocabulary and the saved activations, all of the rest.
+TEST(EstimateMemory, RanksThatDivideTheModelHaveHalfOfItsMatricesAndOfTheSequence) {
+  for (const char* preset : {"gpt2-124m", "llama-nano", "bloom-nano"}) {
+    const ModelShape shape = CompleteShape(*ResolveModel(Preset(preset), 257));
+    const auto with = [&](int tensor) {
+      return EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW,
+                            LogitsPlace::kCpu, tensor);
+    };
+    const MemoryEstimate one = with(1), two = with(2);
+    EXPECT_EQ(one.Total(),
+              EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW).Total());
+    EXPECT_EQ(one.parameters, 4 * ParameterCount(shape));
+    EXPECT_EQ(two.parameters, 4 * ParameterCountOfPart(shape, 2));
+    EXPECT_GT(2 * two.parameters, one.parameters) << "norms and positions are whole";
+    EXPECT_LT(2 * two.parameters, one.parameters * 21 / 20) << preset;
+    EXPECT_EQ(two.optimizer, 2 * two.parameters);
+    // The inputs of matrix products are whole sequences.
+    const int64_t gathered = int64_t{4} * 128 * (2 * shape.layers + 1) * shape.width;
+    EXPECT_LT(two.activations, one.activations / 2 + gathered + one.activations / 8) << preset;
+    EXPECT_GT(two.activations, gathered) << preset;
+    EXPECT_LT(two.logits, one.logits);
+  }
+}
+
+// As LayOutModel() counts them, without its padding.
+TEST(ParameterCountOfPart, TheFirstRankHasThePartsOfAnOddVocabularyThatAreLarger) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  ModelShape odd = shape;
+  odd.vocabulary = 50257;
+  const int64_t whole = 1024 * 768 + 12 * 6 * 768 + 2 * 768;
+  const int64_t block = 12 * 768 * 768 + 7 * 768;
+  EXPECT_EQ(ParameterCountOfPart(odd, 2), whole + 12 * block / 2 + 25129 * 768);
+  EXPECT_EQ(ParameterCountOfPart(odd, 1), ParameterCount(odd));
+}
+
 }  // namespace
 }  // namespace muster::planner

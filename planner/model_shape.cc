@@ -52,6 +52,21 @@ int64_t LlamaBlockParameters(const ModelShape& shape) {
   return 2 * c * c + 2 * c * shape.key_value_width() + 3 * c * shape.feed_forward_width + 2 * c;
 }
 
+// Returns the number of parameters that every rank of a tensor axis has: gains and biases of norms,
+// biases of what is summed over the axis, and positions.
+int64_t WholeParameters(const ModelShape& shape) {
+  const int64_t c = shape.width;
+  switch (shape.family) {
+    case ModelFamily::kGpt2:
+      return shape.positions * c + shape.layers * 6 * c + 2 * c;
+    case ModelFamily::kLlama:
+      return shape.layers * 2 * c + c;
+    case ModelFamily::kBloom:
+      return 2 * c + shape.layers * 6 * c + 2 * c;
+  }
+  return 0;
+}
+
 }  // namespace
 
 absl::string_view Name(ModelFamily family) {
@@ -124,6 +139,20 @@ int64_t ParameterCount(const ModelShape& shape) {
       return embedding + 2 * c + shape.layers * BlockParameters(c) + 2 * c + head;
   }
   return 0;
+}
+
+int64_t ParameterCountOfPart(const ModelShape& shape, int tensor) {
+  if (tensor <= 1) return ParameterCount(shape);
+  const int64_t embeddings = shape.tied_head ? 1 : 2;
+  const int64_t of_tokens = embeddings * shape.vocabulary * shape.width;
+  const int64_t whole = WholeParameters(shape);
+  const int64_t divided = ParameterCount(shape) - of_tokens - whole;
+  return whole + divided / tensor +
+         embeddings * VocabularyOfPart(shape, tensor) * int64_t{shape.width};
+}
+
+int64_t VocabularyOfPart(const ModelShape& shape, int tensor) {
+  return (int64_t{shape.vocabulary} + tensor - 1) / tensor;
 }
 
 }  // namespace muster::planner

@@ -65,6 +65,11 @@ absl::Status CheckShape(const ModelShape& shape);
 
 // Counts trainable parameters of a complete shape; a tied head counts once.
 int64_t ParameterCount(const ModelShape& shape);
+// Returns the number of those that the first of `tensor` ranks has, which divide the model: their
+// parts of matrices, and all of the rest. No other rank has more.
+int64_t ParameterCountOfPart(const ModelShape& shape, int tensor);
+// Returns the most tokens of the vocabulary that any of them has.
+int64_t VocabularyOfPart(const ModelShape& shape, int tensor);
 
 }  // namespace muster::planner
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/api/unless.h"
+#include "planner/layout.h"
 #include "planner/model_presets.h"
 
 namespace muster::control {
@@ -34,6 +35,13 @@ std::optional<std::string> SequenceFitsPositions(const TrainerSpec& trainer) {
   const int32_t positions = ShapeOf(trainer.model()).positions;
   return Unless(positions == 0 || trainer.train().sequence() <= positions,
                 absl::StrCat("here ", trainer.train().sequence(), " and ", positions));
+}
+
+std::optional<std::string> TensorDividesHeads(const TrainerSpec& trainer) {
+  const planner::ModelShape shape = ShapeOf(trainer.model());
+  const int32_t tensor = planner::TensorOf(trainer.parallelism());
+  const int32_t heads = shape.key_value_heads > 0 ? shape.key_value_heads : shape.heads;
+  return Unless(heads < 1 || heads % tensor == 0, absl::StrCat("here ", tensor, " and ", heads));
 }
 
 std::optional<std::string> ModelHasShape(const ModelSpec& model) {

@@ -11,6 +11,7 @@ namespace muster::control {
 // The rules on a model's shape: predicates of rules.h, each for the message that declares it.
 
 std::optional<std::string> SequenceFitsPositions(const v1alpha1::TrainerSpec& trainer);
+std::optional<std::string> TensorDividesHeads(const v1alpha1::TrainerSpec& trainer);
 std::optional<std::string> ModelHasShape(const v1alpha1::ModelSpec& model);
 std::optional<std::string> ScriptHasShape(const v1alpha1::ModelSpec& model);
 std::optional<std::string> PresetHasFamily(const v1alpha1::ModelSpec& model);

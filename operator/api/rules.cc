@@ -76,7 +76,8 @@ Broken RanksFitBatch(const TrainingJobSpec& spec) {
   const int64_t workers = spec.workers().has_max() ? spec.workers().max() : spec.workers().count();
   const int64_t ranks = workers * planner::RanksOf(spec.workers());
   const int64_t micro_batches = train.global_batch() / train.micro_batch();
-  return Unless(ranks <= micro_batches,
+  const int64_t tensor = planner::TensorOf(spec.trainer().parallelism());
+  return Unless(ranks <= micro_batches * tensor,
                 absl::StrCat("here ", ranks, " ranks and ", train.global_batch(), " / ",
                              train.micro_batch(), " = ", micro_batches, " micro-batches"));
 }
@@ -95,9 +96,31 @@ Broken ShardDividesRanks(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   if (!parallelism.has_shard() || parallelism.shard() < 1 || spec.workers().count() < 1) return {};
   const int64_t ranks = int64_t{spec.workers().count()} * planner::RanksOf(spec.workers());
-  const int64_t shard = parallelism.shard();
-  return Unless(ranks % shard == 0, absl::StrCat("here ", shard, " and ", ranks,
-                                                 " ranks: ", NearestDivisors(shard, ranks)));
+  const int64_t shard = parallelism.shard(), tensor = planner::TensorOf(parallelism);
+  const int64_t groups = std::max(int64_t{1}, ranks / tensor);
+  const std::string counted =
+      tensor > 1 ? absl::StrCat(ranks, " / ", tensor, " ranks: ") : absl::StrCat(ranks, " ranks: ");
+  return Unless(ranks % (shard * tensor) == 0,
+                absl::StrCat("here ", shard, " and ", counted, NearestDivisors(shard, groups)));
+}
+
+Broken TensorDividesWorker(const TrainingJobSpec& spec) {
+  const int64_t tensor = planner::TensorOf(spec.trainer().parallelism());
+  const int64_t ranks = planner::RanksOf(spec.workers());
+  return Unless(ranks % tensor == 0, absl::StrCat("here ", tensor, " and ", ranks,
+                                                  " ranks: ", NearestDivisors(tensor, ranks)));
+}
+
+Broken TensorDividesSequence(const TrainerSpec& trainer) {
+  const int64_t tensor = planner::TensorOf(trainer.parallelism());
+  const int64_t sequence = trainer.train().sequence();
+  return Unless(sequence < 1 || sequence % tensor == 0,
+                absl::StrCat("here ", tensor, " and ", sequence));
+}
+
+Broken TensorOfKnownLayers(const TrainerSpec& trainer) {
+  return Unless(planner::TensorOf(trainer.parallelism()) == 1 ||
+                !trainer.model().has_torch_script());
 }
 
 Broken ShardOfZero(const v1alpha1::ParallelismSpec& parallelism) {
@@ -345,86 +368,101 @@ Broken Typed(const google::protobuf::Message& message) {
   return typed == nullptr ? Broken() : check(*typed);
 }
 
+using RuleTable = std::map<std::string, RuleCheck>;
+
+RuleTable RulesOfJobs() {
+  return {{"job-name", Typed<v1alpha1::TrainingJob, JobName>},
+          {"queue-name", Typed<v1alpha1::TrainingQueue, QueueName>},
+          {"queue-own-parent", Typed<v1alpha1::TrainingQueue, QueueOwnParent>},
+          {"has-program", Typed<TrainingJobSpec, HasProgram>},
+          {"one-program", Typed<TrainingJobSpec, OneProgram>},
+          {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
+          {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
+          {"tensor-divides-worker", Typed<TrainingJobSpec, TensorDividesWorker>},
+          {"script-without-gpus", Typed<TrainingJobSpec, ScriptWithoutGpus>},
+          {"offload-without-gpus", Typed<TrainingJobSpec, OffloadWithoutGpus>},
+          {"rdma-of-the-trainers-gpus", Typed<TrainingJobSpec, RdmaOfTheTrainersGpus>},
+          {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
+          {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
+          {"growth-has-max", Typed<TrainingJobSpec, GrowthHasMax>},
+          {"utilisation-has-room", Typed<TrainingJobSpec, UtilisationHasRoom>},
+          {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},
+          {"pod-is-placed-by-muster", Typed<TrainingJobSpec, PodIsPlacedByMuster>},
+          {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
+          {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
+          {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},
+          {"slices-divide-spares", Typed<TrainingJobSpec, SlicesDivideSpares>},
+          {"spares-without-growth", Typed<TrainingJobSpec, SparesWithoutGrowth>},
+          {"spares-of-equals", Typed<TrainingJobSpec, SparesOfEquals>},
+          {"link-test-of-the-trainer", Typed<TrainingJobSpec, LinkTestOfTheTrainer>},
+          {"spot-floor-has-workers", Typed<TrainingJobSpec, SpotFloorHasWorkers>}};
+}
+
+RuleTable RulesOfParts() {
+  return {{"tensor-divides-sequence", Typed<TrainerSpec, TensorDividesSequence>},
+          {"tensor-divides-heads", Typed<TrainerSpec, TensorDividesHeads>},
+          {"tensor-of-known-layers", Typed<TrainerSpec, TensorOfKnownLayers>},
+          {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
+          {"min-shard-up-to-shard", Typed<v1alpha1::ParallelismSpec, MinShardUpToShard>},
+          {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},
+          {"offload-has-directory", Typed<v1alpha1::OffloadSpec, OffloadHasDirectory>},
+          {"patience-of-utilisation", Typed<v1alpha1::UtilisationSpec, PatienceOfUtilisation>},
+          {"snooze-of-growth", Typed<v1alpha1::ElasticSpec, SnoozeOfGrowth>},
+          {"min-workers", Typed<WorkersSpec, MinWorkers>},
+          {"max-workers", Typed<WorkersSpec, MaxWorkers>},
+          {"ranks-without-gpus", Typed<WorkersSpec, RanksWithoutGpus>},
+          {"sequence-fits-positions", Typed<TrainerSpec, SequenceFitsPositions>},
+          {"warmup-fits-steps", Typed<TrainerSpec, WarmupFitsSteps>},
+          {"tokens-have-vocabulary", Typed<TrainerSpec, TokensHaveVocabulary>},
+          {"model-has-shape", Typed<ModelSpec, ModelHasShape>},
+          {"script-has-shape", Typed<ModelSpec, ScriptHasShape>},
+          {"preset-has-family", Typed<ModelSpec, PresetHasFamily>},
+          {"heads-divide-width", Typed<ModelSpec, HeadsDivideWidth>},
+          {"options-of-llama", Typed<ModelSpec, OptionsOfLlama>},
+          {"key-value-heads-divide-heads", Typed<ModelSpec, KeyValueHeadsDivideHeads>},
+          {"rope-turns-pairs", Typed<ModelSpec, RopeTurnsPairs>},
+          {"rope-scaling-of-kind", Typed<RopeScalingSpec, RopeScalingOfKind>},
+          {"frequency-factors-order", Typed<RopeScalingSpec, FrequencyFactorsOrder>},
+          {"bytes-are-byte-tokens", Typed<DataSpec, BytesAreByteTokens>},
+          {"tokens-have-their-tokenizer", Typed<DataSpec, TokensHaveTheirTokenizer>},
+          {"token-type-of-tokens", Typed<DataSpec, TokenTypeOfTokens>},
+          {"byte-has-no-options", Typed<TokenizerSpec, ByteHasNoOptions>},
+          {"bpe-has-source", Typed<TokenizerSpec, BpeHasSource>},
+          {"micro-divides-global", Typed<TrainSpec, MicroDividesGlobal>},
+          {"momentum-of-sgd", Typed<OptimizerSpec, MomentumOfSgd>},
+          {"betas-of-adamw", Typed<OptimizerSpec, BetasOfAdamw>},
+          {"epsilon-of-adamw", Typed<OptimizerSpec, EpsilonOfAdamw>},
+          {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
+          {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
+          {"interval-time", Typed<CheckpointInterval, IntervalTime>},
+          {"interval-min", Typed<CheckpointInterval, IntervalMin>},
+          {"interval-max", Typed<CheckpointInterval, IntervalMax>},
+          {"object-uri", Typed<v1alpha1::CheckpointSpec, ObjectUriIsValid>},
+          {"store-of-object-uri", Typed<v1alpha1::CheckpointSpec, StoreOfObjectUri>},
+          {"disk-beside-uri", Typed<v1alpha1::CheckpointSpec, DiskBesideUri>},
+          {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
+          {"slices-nest", Typed<TopologySpec, SlicesNest>},
+          {"pods-with-spares", Typed<WorkersSpec, PodsWithSpares>},
+          {"spot-allowed", Typed<SpotSpec, SpotAllowed>},
+          {"backoff-order", Typed<FailurePolicySpec, BackoffOrder>},
+          {"rule-has-matcher", Typed<FailureRule, RuleHasMatcher>},
+          {"log-pattern-compiles", Typed<FailureRule, LogPatternCompiles>},
+          {"exit-codes-given", Typed<ExitCodeMatch, ExitCodesGiven>},
+          {"range-order", Typed<ExitCodeRange, RangeOrder>},
+          {"alert-loss-not-falling", Typed<AlertRule, AlertLossNotFalling>},
+          {"alert-loss-spike", Typed<AlertRule, AlertLossSpike>},
+          {"alert-throughput-drop", Typed<AlertRule, AlertThroughputDrop>},
+          {"alert-stalled", Typed<AlertRule, AlertStalled>}};
+}
+
 }  // namespace
 
 const std::map<std::string, RuleCheck>& RuleChecks() {
-  static const auto& checks = *new std::map<std::string, RuleCheck>{
-      {"job-name", Typed<v1alpha1::TrainingJob, JobName>},
-      {"queue-name", Typed<v1alpha1::TrainingQueue, QueueName>},
-      {"queue-own-parent", Typed<v1alpha1::TrainingQueue, QueueOwnParent>},
-      {"has-program", Typed<TrainingJobSpec, HasProgram>},
-      {"one-program", Typed<TrainingJobSpec, OneProgram>},
-      {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
-      {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
-      {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
-      {"min-shard-up-to-shard", Typed<v1alpha1::ParallelismSpec, MinShardUpToShard>},
-      {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},
-      {"offload-has-directory", Typed<v1alpha1::OffloadSpec, OffloadHasDirectory>},
-      {"script-without-gpus", Typed<TrainingJobSpec, ScriptWithoutGpus>},
-      {"offload-without-gpus", Typed<TrainingJobSpec, OffloadWithoutGpus>},
-      {"rdma-of-the-trainers-gpus", Typed<TrainingJobSpec, RdmaOfTheTrainersGpus>},
-      {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
-      {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
-      {"growth-has-max", Typed<TrainingJobSpec, GrowthHasMax>},
-      {"utilisation-has-room", Typed<TrainingJobSpec, UtilisationHasRoom>},
-      {"patience-of-utilisation", Typed<v1alpha1::UtilisationSpec, PatienceOfUtilisation>},
-      {"snooze-of-growth", Typed<v1alpha1::ElasticSpec, SnoozeOfGrowth>},
-      {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},
-      {"pod-is-placed-by-muster", Typed<TrainingJobSpec, PodIsPlacedByMuster>},
-      {"min-workers", Typed<WorkersSpec, MinWorkers>},
-      {"max-workers", Typed<WorkersSpec, MaxWorkers>},
-      {"ranks-without-gpus", Typed<WorkersSpec, RanksWithoutGpus>},
-      {"sequence-fits-positions", Typed<TrainerSpec, SequenceFitsPositions>},
-      {"warmup-fits-steps", Typed<TrainerSpec, WarmupFitsSteps>},
-      {"tokens-have-vocabulary", Typed<TrainerSpec, TokensHaveVocabulary>},
-      {"model-has-shape", Typed<ModelSpec, ModelHasShape>},
-      {"script-has-shape", Typed<ModelSpec, ScriptHasShape>},
-      {"preset-has-family", Typed<ModelSpec, PresetHasFamily>},
-      {"heads-divide-width", Typed<ModelSpec, HeadsDivideWidth>},
-      {"options-of-llama", Typed<ModelSpec, OptionsOfLlama>},
-      {"key-value-heads-divide-heads", Typed<ModelSpec, KeyValueHeadsDivideHeads>},
-      {"rope-turns-pairs", Typed<ModelSpec, RopeTurnsPairs>},
-      {"rope-scaling-of-kind", Typed<RopeScalingSpec, RopeScalingOfKind>},
-      {"frequency-factors-order", Typed<RopeScalingSpec, FrequencyFactorsOrder>},
-      {"bytes-are-byte-tokens", Typed<DataSpec, BytesAreByteTokens>},
-      {"tokens-have-their-tokenizer", Typed<DataSpec, TokensHaveTheirTokenizer>},
-      {"token-type-of-tokens", Typed<DataSpec, TokenTypeOfTokens>},
-      {"byte-has-no-options", Typed<TokenizerSpec, ByteHasNoOptions>},
-      {"bpe-has-source", Typed<TokenizerSpec, BpeHasSource>},
-      {"micro-divides-global", Typed<TrainSpec, MicroDividesGlobal>},
-      {"momentum-of-sgd", Typed<OptimizerSpec, MomentumOfSgd>},
-      {"betas-of-adamw", Typed<OptimizerSpec, BetasOfAdamw>},
-      {"epsilon-of-adamw", Typed<OptimizerSpec, EpsilonOfAdamw>},
-      {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
-      {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
-      {"interval-time", Typed<CheckpointInterval, IntervalTime>},
-      {"interval-min", Typed<CheckpointInterval, IntervalMin>},
-      {"interval-max", Typed<CheckpointInterval, IntervalMax>},
-      {"object-uri", Typed<v1alpha1::CheckpointSpec, ObjectUriIsValid>},
-      {"store-of-object-uri", Typed<v1alpha1::CheckpointSpec, StoreOfObjectUri>},
-      {"disk-beside-uri", Typed<v1alpha1::CheckpointSpec, DiskBesideUri>},
-      {"copies-without-offload", Typed<TrainingJobSpec, CopiesWithoutOffload>},
-      {"interval-order", Typed<CheckpointInterval, IntervalOrder>},
-      {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
-      {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},
-      {"slices-nest", Typed<TopologySpec, SlicesNest>},
-      {"slices-divide-spares", Typed<TrainingJobSpec, SlicesDivideSpares>},
-      {"spares-without-growth", Typed<TrainingJobSpec, SparesWithoutGrowth>},
-      {"spares-of-equals", Typed<TrainingJobSpec, SparesOfEquals>},
-      {"pods-with-spares", Typed<WorkersSpec, PodsWithSpares>},
-      {"link-test-of-the-trainer", Typed<TrainingJobSpec, LinkTestOfTheTrainer>},
-      {"spot-floor-has-workers", Typed<TrainingJobSpec, SpotFloorHasWorkers>},
-      {"spot-allowed", Typed<SpotSpec, SpotAllowed>},
-      {"backoff-order", Typed<FailurePolicySpec, BackoffOrder>},
-      {"rule-has-matcher", Typed<FailureRule, RuleHasMatcher>},
-      {"log-pattern-compiles", Typed<FailureRule, LogPatternCompiles>},
-      {"exit-codes-given", Typed<ExitCodeMatch, ExitCodesGiven>},
-      {"range-order", Typed<ExitCodeRange, RangeOrder>},
-      {"alert-loss-not-falling", Typed<AlertRule, AlertLossNotFalling>},
-      {"alert-loss-spike", Typed<AlertRule, AlertLossSpike>},
-      {"alert-throughput-drop", Typed<AlertRule, AlertThroughputDrop>},
-      {"alert-stalled", Typed<AlertRule, AlertStalled>},
-  };
+  static const auto& checks = *[] {
+    auto* all = new RuleTable(RulesOfJobs());
+    all->merge(RulesOfParts());
+    return all;
+  }();
   return checks;
 }
 

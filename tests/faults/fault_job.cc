@@ -25,7 +25,7 @@ apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: faults}
 spec:
-  workers: {count: @WORKERS, min: @MIN@SPARES, ranks: 1}
+  workers: {count: @WORKERS, min: @MIN@SPARES, ranks: @RANKS}
   trainer:
     model: {preset: gpt2-nano, dropout: 0.1}
     data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
@@ -61,6 +61,7 @@ std::string ManifestOf(const DisturbedJobSpec& job) {
                                                      {"@BATCH", absl::StrCat(job.global_batch)},
                                                      {"@WORKERS", absl::StrCat(job.workers)},
                                                      {"@SPARES", spares},
+                                                     {"@RANKS", absl::StrCat(job.ranks)},
                                                      {"@PARALLELISM", parallelism},
                                                      {"@MEMORY", memory},
                                                      {"@SAVE", absl::StrCat(job.save_every)},

@@ -28,6 +28,7 @@ struct DisturbedJobSpec {
   std::string failpoints;
   std::string checkpoints = "$FOLDER/checkpoints";
   int workers = 2;
+  int ranks = 1;  // of each worker
   int spares = 0;
   // trainer.parallelism as YAML, "{...}"; empty: none.
   std::string parallelism;

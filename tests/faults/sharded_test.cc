@@ -1,5 +1,5 @@
 // Disturbs jobs whose ranks divide the state: they end with the bits of an undisturbed job that
-// does not.
+// does not. Jobs whose ranks divide the model end with those of one whose parts are the same.
 
 #include <signal.h>
 
@@ -107,6 +107,61 @@ TEST(ShardedTest, StateThatRestsInFilesGoesOnFromAnotherCopyAndLeavesNoFile) {
   const auto left = FileSystem().List(scratch);
   ASSERT_TRUE(left.ok()) << left.status();
   EXPECT_TRUE(left->empty()) << left->front().name;
+}
+
+// Returns a job of workers with two ranks each, which divide the model.
+DisturbedJobSpec InTwoParts(int workers, const std::string& more = "") {
+  return {.steps = kSteps,
+          .save_every = kSteps,
+          .min_workers = workers,
+          .workers = workers,
+          .ranks = 2,
+          .parallelism = absl::StrCat("{tensor: 2", more, "}")};
+}
+
+void ExpectStateOfTwoParts(LocalRun& run) {
+  const auto undisturbed = NewRun("two-parts", InTwoParts(1));
+  ASSERT_TRUE(undisturbed->Start().ok());
+  ExpectStateOf(*undisturbed, run, kSteps);
+}
+
+TEST(TensorTest, APartThatAnotherWorkerHoldsIsSentAndNoStepIsLost) {
+  for (const char* zero : {"", ", zero: 3, shard: 1"}) {
+    auto run =
+        StartUntilStep(25, absl::StrCat("part-", std::string(zero).size()), InTwoParts(2, zero));
+    const std::vector<pid_t> trainers = run->Trainers();
+    ASSERT_EQ(trainers.size(), 4u) << run->Output();
+    kill(trainers[1], SIGKILL);
+    ExpectStateOfTwoParts(*run);
+    EXPECT_GE(RoundOf(*run), 2) << run->Output();
+    EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+  }
+}
+
+TEST(TensorTest, ALostPartTakesTheJobBackToItsCopiesInMemoryOnly) {
+  DisturbedJobSpec job = InTwoParts(2, ", zero: 1");
+  job.memory = "{everySteps: 5, size: 256Mi}";
+  auto run = StartUntilStep(25, "copied-part", job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 4u) << run->Output();
+  kill(trainers[2], SIGKILL);
+  ExpectStateOfTwoParts(*run);
+  EXPECT_EQ(ResumeOf(*run).value("source", ""), "Memory") << run->Output();
+  EXPECT_THAT(ResumeOf(*run).value("message", ""),
+              HasSubstr("is not whole: no rank holds the part from"));
+}
+
+TEST(TensorTest, ALostPartTakesTheJobBackToItsCheckpoint) {
+  DisturbedJobSpec job = InTwoParts(1);
+  job.save_every = 15;
+  auto run = StartUntilStep(25, "lost-part", job);
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 2u) << run->Output();
+  kill(trainers[0], SIGKILL);
+  ExpectStateOfTwoParts(*run);
+  EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
 }
 
 }  // namespace

@@ -59,16 +59,7 @@ const State& UndividedState(int steps) {
   return it->second;
 }
 
-}  // namespace
-
-void ExpectUndividedState(LocalRun& run, int steps) {
-  ExpectUndividedState(run, steps, FileSystem(), InDirectory(run, steps));
-}
-
-void ExpectUndividedState(LocalRun& run, int steps, Files& files,
-                          const std::function<std::string()>& checkpoint) {
-  const State got = FinalState(run, files, checkpoint);
-  const State& want = UndividedState(steps);
+void ExpectEqual(const State& got, const State& want, const LocalRun& run) {
   ASSERT_FALSE(want.empty());
   ASSERT_EQ(got.size(), want.size());
   for (const auto& [name, bytes] : want) {
@@ -76,6 +67,22 @@ void ExpectUndividedState(LocalRun& run, int steps, Files& files,
     ASSERT_NE(found, got.end()) << name;
     EXPECT_TRUE(found->second == bytes) << name << " differs\n" << run.Output();
   }
+}
+
+}  // namespace
+
+void ExpectStateOf(LocalRun& undisturbed, LocalRun& run, int steps) {
+  const State got = FinalState(run, FileSystem(), InDirectory(run, steps));
+  ExpectEqual(got, FinalState(undisturbed, FileSystem(), InDirectory(undisturbed, steps)), run);
+}
+
+void ExpectUndividedState(LocalRun& run, int steps) {
+  ExpectUndividedState(run, steps, FileSystem(), InDirectory(run, steps));
+}
+
+void ExpectUndividedState(LocalRun& run, int steps, Files& files,
+                          const std::function<std::string()>& checkpoint) {
+  ExpectEqual(FinalState(run, files, checkpoint), UndividedState(steps), run);
 }
 
 }  // namespace muster::tests

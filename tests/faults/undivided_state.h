@@ -18,6 +18,9 @@ void ExpectUndividedState(LocalRun& run, int steps);
 void ExpectUndividedState(LocalRun& run, int steps, Files& files,
                           const std::function<std::string()>& checkpoint);
 
+// Expects that the run succeeds with the state of `undisturbed`, another run of that many steps.
+void ExpectStateOf(LocalRun& undisturbed, LocalRun& run, int steps);
+
 }  // namespace muster::tests
 
 #endif  // MUSTER_TESTS_FAULTS_UNDIVIDED_STATE_H_

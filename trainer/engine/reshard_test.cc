@@ -140,9 +140,10 @@ struct Layout {
 std::unique_ptr<TrainingState> Marked(const Layout& layout, int rank, bool marked) {
   TrainingOptions options = TinyOptions();
   options.divided = {.values = layout.divided, .gradients = layout.divided};
+  options.parts = layout.tensor;
   const int part = rank % layout.tensor, shard = rank / layout.tensor % layout.shard;
-  auto state = *TrainingState::Create(*MakeModel(kOddShape), options, {shard, layout.shard},
-                                      nullptr, {part, layout.tensor});
+  auto state =
+      *TrainingState::Create(*MakeModel(kOddShape), options, {shard, layout.shard}, nullptr, part);
   BeginAt1(*state);
   for (const auto& parts : {state->ValueParts(), state->OptimizerParts()}) {
     for (const TensorPart& each : parts) {

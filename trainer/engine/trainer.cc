@@ -322,7 +322,7 @@ absl::Status Trainer::EndRun(const std::string& message, bool ordered) {
 // the stop is repeated without a save. A rank that holds only a part of the state cannot save
 // alone, because the other ranks have finished.
 absl::Status Trainer::AwaitRoom() {
-  if (!IsFirst() || parts_.checkpoints == nullptr || !parts_.state.shard().whole()) {
+  if (!IsFirst() || parts_.checkpoints == nullptr || !parts_.state.place().whole()) {
     return absl::OkStatus();
   }
   while (!checkpoints_.Durable()) {
@@ -379,7 +379,7 @@ std::string Trainer::SaveBeforeBadInput(const absl::Status& error) {
   if (!absl::IsInvalidArgument(error) || !state.applied() || state.applied()->step() == 0)
     return "";
   const absl::Status saved =
-      state.shard().whole()
+      state.place().whole()
           ? SaveAfterRound(never)
           : absl::FailedPreconditionError("this rank holds a part of the state only");
   if (saved.ok()) return "";

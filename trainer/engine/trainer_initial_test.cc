@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "ATen/core/Tensor.h"
+#include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/tensor.h"
 #include "absl/status/status.h"
 #include "base/exit_codes.h"
 #include "base/mutex.h"
@@ -12,6 +15,7 @@
 #include "trainer/engine/state/initial_weights.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
+#include "trainer/model/partition.h"
 
 namespace muster::trainer {
 namespace {
@@ -72,6 +76,46 @@ TEST_F(TrainerInitialTest, EveryRankBeginsWithThemAndNoneReadsThemAgain) {
   ASSERT_TRUE(live[0].has_applied());
   Go({a.get()}, Live(live[0], 2));
   EXPECT_EQ(weights_.opened(), 2);
+}
+
+// Numbers the elements of every tensor.
+class NumberedWeights final : public InitialWeights {
+ public:
+  const char* field() const override { return "trainer.model.uri"; }
+  absl::Status Open() override { return absl::OkStatus(); }
+  absl::Status Fill(const std::string&, const std::vector<int64_t>&, int64_t begin,
+                    at::Tensor elements) override {
+    elements.copy_(at::arange(begin, begin + elements.numel(), at::kFloat));
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(TrainerInitialTest, ARankTakesItsPartOfTheModel) {
+  NumberedWeights weights;
+  initial_ = &weights;
+  options_.parts = 2;
+  settings_.local_rank = 1;
+  const auto second = Start();
+  settings_.local_rank = 0;
+  const auto first = Start();
+  const std::vector<ThreadTrainer*> both = {first.get(), second.get()};
+  for (ThreadTrainer* rank : both) rank->feed().HoldAt(1);
+  Prepare(both);
+  Go(both, Fresh(1));
+  for (ThreadTrainer* rank : both) rank->feed().AwaitHeld();
+  for (ThreadTrainer* rank : both) {
+    for (const TensorPart& part : rank->state().ValueParts()) {
+      std::vector<float> numbers;
+      for (const ElementRun& run : RunsOfPart(part.shape, part.partition, part.part)) {
+        for (int64_t i = 0; i < run.count; ++i) {
+          numbers.push_back(static_cast<float>(run.begin + i));
+        }
+      }
+      const at::Tensor want = at::tensor(numbers, at::kFloat);
+      EXPECT_TRUE(at::equal(part.elements, want)) << part.name;
+    }
+    rank->feed().Release();
+  }
 }
 
 TEST_F(TrainerInitialTest, ARunThatGoesOnFromACheckpointDoesNotReadThem) {

@@ -16,7 +16,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/link_speeds.h"
 #include "trainer/comm/mesh_shape.h"
-#include "trainer/commit/held_shards.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/commit/judge_item.h"
 #include "trainer/engine/link/round_errors.h"
 #include "trainer/engine/link/torch_errors.h"
@@ -149,10 +149,12 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& 
   }
   MUSTER_RETURN_IF_ERROR(adopted_);
   MUSTER_ASSIGN_OR_RETURN(const MeshShape shape, MeshShapeOf(go, world_size_));
-  if (shape.tensor > 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("a layout with tensor ", shape.tensor,
-                     ": checkpoints and copies in memory hold whole models only; set tensor to 1"));
+  const ModelPart needed = PlaceOf(shape, rank_).part;
+  if (!(needed == parts_.state.part())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the round needs part ", needed.index, " of ", needed.count,
+                     " of the model, and this rank was made for part ", parts_.state.part().index,
+                     " of ", parts_.state.part().count));
   }
   if (parts_.fits != nullptr) MUSTER_RETURN_IF_ERROR(parts_.fits(shape.shard));
   MUSTER_ASSIGN_OR_RETURN(mesh_,
@@ -229,7 +231,7 @@ absl::Status Trainer::Transfer(const ResumePoint& resume) {
       return absl::FailedPreconditionError("this rank reads no replicas");
     }
     MUSTER_ASSIGN_OR_RETURN(stored.back(),
-                            parts_.replicas->Open(resume.version(), ToShard(replica.slice())));
+                            parts_.replicas->Open(resume.version(), ToPlace(replica.slice())));
   }
   MUSTER_ASSIGN_OR_RETURN(
       received_bytes_, TransferState(resume, mesh_->shape(), mesh_->world(), parts_.state, stored));
@@ -252,7 +254,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(Transfer(resume));
       return state.commit().Restored();
     case RestorePlan::Action::kLoad:
-      MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
+      MUSTER_RETURN_IF_ERROR(state.Divide(PlaceOf(shape, rank_).shard));
       MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
       return state.commit().Restored();
     case RestorePlan::Action::kLoadCopy:
@@ -260,7 +262,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(state.commit().Restored());
       return Transfer(resume);
     case RestorePlan::Action::kInitialize:
-      MUSTER_RETURN_IF_ERROR(state.Divide(ShardOf(shape, rank_)));
+      MUSTER_RETURN_IF_ERROR(state.Divide(PlaceOf(shape, rank_).shard));
       MUSTER_RETURN_IF_ERROR(state.InitializeFresh());
       MUSTER_RETURN_IF_ERROR(LoadInitial());
       return state.commit().Restored();

@@ -79,7 +79,7 @@ TEST_F(TrainerReplicasTest, ACopyOfItsOwnThatCannotBeReadNowAsAReplicaStays) {
   v1alpha1::Version version;
   version.set_step(15);
   version.set_attempt(1);
-  auto slice = kept.Open(version, {0, 2});
+  auto slice = kept.Open(version, {.shard = {0, 2}});
   ASSERT_TRUE(slice.ok()) << slice.status();
   const auto reader = CheckpointReader::Open(memory_, "/shm/rank-0/step-000000015");
   ASSERT_TRUE(reader.ok()) << reader.status();
@@ -99,9 +99,9 @@ TEST_F(TrainerReplicasTest, ARankReadsReplicasAndItsOwnCopiesAndOffersTheFormer)
   v1alpha1::Version version;
   version.set_step(10);
   version.set_attempt(1);
-  EXPECT_TRUE(kept.Open(version, {0, 3}).ok());
-  EXPECT_TRUE(kept.Open(version, {1, 3}).ok());
-  EXPECT_EQ(kept.Open(version, {2, 3}).status().message(),
+  EXPECT_TRUE(kept.Open(version, {.shard = {0, 3}}).ok());
+  EXPECT_TRUE(kept.Open(version, {.shard = {1, 3}}).ok());
+  EXPECT_EQ(kept.Open(version, {.shard = {2, 3}}).status().message(),
             "no replica of shard 2 of 3 of step 10 (attempt 1) is kept on this worker");
   RankPosition position;
   kept.AddTo(position);

@@ -1,5 +1,5 @@
-// Tests rounds whose ranks divide the state: they end with the weights of one rank that trained
-// undisturbed.
+// Tests rounds whose ranks divide the state, or the model: they end with the weights of ranks that
+// trained undisturbed.
 
 #include <algorithm>
 #include <memory>
@@ -107,6 +107,88 @@ TEST_F(TrainerShardedTest, ALivingJobBeginsToDivideItsState) {
   EXPECT_EQ(positions[0].slice().shards(), 0);
   Go(ranks, ResumeOf(positions, 2), 2);
   ExpectUndisturbedWeights(ranks);
+}
+
+class TrainerTensorTest : public TrainerShardedTest {
+ protected:
+  TrainerTensorTest() {
+    options_.parts = 2;
+    settings_.validate_every = 0;
+  }
+  // Starts the rank that has this part of the model.
+  std::unique_ptr<ThreadTrainer> StartPart(int part) {
+    settings_.local_rank = part;
+    return Start();
+  }
+  // Awaits the end of ranks that have the parts 0 and 1 in turn, with the weights of two ranks that
+  // trained undisturbed.
+  void ExpectUndisturbedParts(const Ranks& ranks) {
+    for (ThreadTrainer* rank : ranks) {
+      const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+      EXPECT_TRUE(finished.succeeded()) << finished.message();
+      rank->Kill();
+    }
+    const auto first = StartPart(0), second = StartPart(1);
+    const Ranks both = {first.get(), second.get()};
+    Prepare(both);
+    Go(both, Fresh(1));
+    for (ThreadTrainer* rank : both) {
+      EXPECT_TRUE(rank->AwaitFinished().succeeded());
+      rank->Kill();
+    }
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      EXPECT_EQ(WeightsOf(*ranks[r]), WeightsOf(*both[r % 2])) << r;
+    }
+  }
+};
+
+TEST_F(TrainerTensorTest, ReplacementsOfALostTensorGroupReceiveEachItsPart) {
+  const auto a = StartPart(0), b = StartPart(1), c = StartPart(0), d = StartPart(1);
+  const Ranks ranks = {a.get(), b.get(), c.get(), d.get()};
+  Prepare(ranks);
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(9);
+  Go(ranks, Fresh(1));
+  KillInStepNine(ranks, b.get());
+  a->Kill();
+  const auto e = StartPart(0), f = StartPart(1);
+  const Ranks next = {e.get(), f.get(), c.get(), d.get()};
+  const auto positions = Prepare(next);
+  EXPECT_EQ(positions[2].slice().shard(), 0);
+  EXPECT_EQ(positions[3].slice().shard(), 1);
+  EXPECT_EQ(positions[3].slice().shards(), 2);
+  EXPECT_EQ(positions[3].slice().parts(), 2);
+  Go(next, ResumeOf(positions, 2));
+  ExpectUndisturbedParts(next);
+}
+
+TEST_F(TrainerTensorTest, TheRanksOfAPartCeaseToDivideIt) {
+  options_.divided = {.values = true, .gradients = true};
+  const auto a = StartPart(0), b = StartPart(1), c = StartPart(0), d = StartPart(1);
+  const Ranks ranks = {a.get(), b.get(), c.get(), d.get()};
+  Prepare(ranks);
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(9);
+  Go(ranks, Fresh(1), 2);
+  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  ++round_;
+  for (int r = 0; r < 4; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 4);
+  for (ThreadTrainer* rank : ranks) rank->feed().Release();
+  const auto positions = AwaitReady(ranks);
+  EXPECT_EQ(positions[3].slice().shard(), 3);
+  EXPECT_EQ(positions[1].slice().shard(), 2) << "the first shard of the second part";
+  EXPECT_EQ(positions[1].slice().shards(), 4);
+  Go(ranks, ResumeOf(positions, 2), 1);
+  ExpectUndisturbedParts(ranks);
+}
+
+TEST_F(TrainerTensorTest, ARankIsNotMadeForAnotherPart) {
+  const auto a = StartPart(0), b = StartPart(0);
+  const Ranks ranks = {a.get(), b.get()};
+  Prepare(ranks);
+  v1alpha1::Mesh mesh;
+  mesh.set_tensor(2);
+  for (ThreadTrainer* rank : ranks) rank->Go(round_, Fresh(1), mesh);
+  EXPECT_EQ(b->AwaitJoined().error(),
+            "the round needs part 1 of 2 of the model, and this rank was made for part 0 of 2");
 }
 
 TEST_F(TrainerShardedTest, ALayoutThatTheRanksDoNotFillIsRefused) {

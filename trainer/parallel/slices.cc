@@ -56,14 +56,15 @@ TreeNode SliceOf(int64_t chunks, const Shard& shard) {
 
 absl::StatusOr<std::vector<SliceMove>> PlanMoves(int64_t chunks,
                                                  std::span<const std::optional<Shard>> held,
-                                                 std::span<const Shard> wanted,
+                                                 std::span<const std::optional<Shard>> wanted,
                                                  std::vector<int64_t>& sent) {
   std::vector<TreeNode> slices;
   for (const auto& shard : held) slices.push_back(shard ? SliceOf(chunks, *shard) : TreeNode{});
   std::vector<SliceMove> moves;
   for (int to = 0; to < static_cast<int>(wanted.size()); ++to) {
     const auto rank = static_cast<size_t>(to);
-    for (const TreeNode& run : Missing(SliceOf(chunks, wanted[rank]), slices[rank])) {
+    if (!wanted[rank]) continue;
+    for (const TreeNode& run : Missing(SliceOf(chunks, *wanted[rank]), slices[rank])) {
       for (const TreeNode& piece : CutAtSlices(run, slices)) {
         const int from = DonorOf(piece, slices, sent);
         if (from < 0) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "trainer/model/partition.h"
 #include "trainer/parallel/sum_tree.h"
 
 namespace muster::trainer {
@@ -21,6 +22,18 @@ struct Shard {
 
   bool whole() const { return count == 1; }
   bool operator==(const Shard&) const = default;
+};
+
+// A rank's place among those that hold one copy of the state: a shard of one part of the model.
+struct CopyPlace {
+  ModelPart part;
+  Shard shard;
+
+  // The places of a copy are numbered part after part.
+  int index() const { return part.index * shard.count + shard.index; }
+  int count() const { return part.count * shard.count; }
+  bool whole() const { return count() == 1; }
+  bool operator==(const CopyPlace&) const = default;
 };
 
 // Returns the run of a unit's chunks that the shard holds: floor(chunks * index / count) up to
@@ -38,14 +51,14 @@ struct SliceMove {
 };
 
 // Plans, for one unit, how every rank r comes to hold wanted[r] while it holds held[r] (nullopt:
-// nothing). There may be holders beyond the ranks, which only send. Each missing run is cut where
-// holders' slices begin and end, and each piece comes from the holder with the least to send so
-// far: `sent`, by holder, in chunks, which the plan raises. All ranks make the same plan, or find
-// alike that a piece is missing: Internal, with its chunks, because holders are chosen so that
-// they hold all.
+// nothing, as of a unit of another part of the model). There may be holders beyond the ranks, which
+// only send. Each missing run is cut where holders' slices begin and end, and each piece comes from
+// the holder with the least to send so far: `sent`, by holder, in chunks, which the plan raises.
+// All ranks make the same plan, or find alike that a piece is missing: Internal, with its chunks,
+// because holders are chosen so that they hold all.
 absl::StatusOr<std::vector<SliceMove>> PlanMoves(int64_t chunks,
                                                  std::span<const std::optional<Shard>> held,
-                                                 std::span<const Shard> wanted,
+                                                 std::span<const std::optional<Shard>> wanted,
                                                  std::vector<int64_t>& sent);
 
 }  // namespace muster::trainer

@@ -10,6 +10,7 @@ namespace muster::trainer {
 namespace {
 
 using Held = std::vector<std::optional<Shard>>;
+using Wanted = std::vector<std::optional<Shard>>;
 
 TEST(SlicesTest, SlicesTileAUnitAndDifferByOneChunk) {
   for (int64_t chunks = 0; chunks <= 13; ++chunks) {
@@ -41,16 +42,16 @@ TEST(SlicesTest, ASliceIsMadeOfTheSlicesOfTwiceAsManyRanks) {
 
 TEST(SlicesTest, NobodySendsWhatEveryRankHolds) {
   std::vector<int64_t> sent(2);
-  EXPECT_TRUE(PlanMoves(7, Held{Shard{0, 2}, Shard{1, 2}}, std::vector<Shard>{{0, 2}, {1, 2}}, sent)
+  EXPECT_TRUE(PlanMoves(7, Held{Shard{0, 2}, Shard{1, 2}}, Wanted{Shard{0, 2}, Shard{1, 2}}, sent)
                   ->empty());
   EXPECT_TRUE(
-      PlanMoves(7, Held{Shard{}, Shard{}}, std::vector<Shard>{{0, 2}, {1, 2}}, sent)->empty());
+      PlanMoves(7, Held{Shard{}, Shard{}}, Wanted{Shard{0, 2}, Shard{1, 2}}, sent)->empty());
 }
 
 TEST(SlicesTest, SeveralDonorsShareTheSending) {
   std::vector<int64_t> sent(4);
   const Held held = {Shard{}, Shard{}, std::nullopt, std::nullopt};
-  const std::vector<Shard> wanted(4);
+  const Wanted wanted(4, Shard{});
   EXPECT_EQ(*PlanMoves(8, held, wanted, sent),
             (std::vector<SliceMove>{{0, 2, {0, 8}}, {1, 3, {0, 8}}}));
 }
@@ -58,9 +59,16 @@ TEST(SlicesTest, SeveralDonorsShareTheSending) {
 TEST(SlicesTest, AReceiverGathersItsSliceFromThoseWhoHoldPartsOfIt) {
   std::vector<int64_t> sent(3);
   const Held held = {Shard{0, 2}, Shard{1, 2}, std::nullopt};
-  EXPECT_EQ(*PlanMoves(6, held, std::vector<Shard>{{0, 3}, {1, 3}, {2, 3}}, sent),
+  EXPECT_EQ(*PlanMoves(6, held, Wanted{Shard{0, 3}, Shard{1, 3}, Shard{2, 3}}, sent),
             (std::vector<SliceMove>{{0, 1, {2, 3}}, {1, 2, {4, 6}}}));
   EXPECT_EQ(sent, (std::vector<int64_t>{1, 2, 0}));
+}
+
+TEST(SlicesTest, ARankThatWantsNothingOfTheUnitGetsNothing) {
+  std::vector<int64_t> sent(3);
+  EXPECT_EQ(*PlanMoves(8, Held{Shard{}, std::nullopt, std::nullopt},
+                       Wanted{Shard{}, std::nullopt, Shard{1, 2}}, sent),
+            (std::vector<SliceMove>{{0, 2, {4, 8}}}));
 }
 
 // Whatever is held and wanted: if the holders cover the unit, every rank ends with its slice.
@@ -72,9 +80,9 @@ TEST(SlicesTest, EveryPlanOfCoveringHoldersFillsEverySliceOnce) {
           Held held;
           for (int i = 0; i < before; ++i) held.push_back(Shard{i, before});
           for (int i = 0; i < fresh; ++i) held.push_back(std::nullopt);
-          std::vector<Shard> wanted;
+          Wanted wanted;
           for (size_t r = 0; r < held.size(); ++r) {
-            wanted.push_back({static_cast<int>(r) % after, after});
+            wanted.push_back(Shard{static_cast<int>(r) % after, after});
           }
           std::vector<int64_t> sent(held.size());
           const auto moves = PlanMoves(chunks, held, wanted, sent);
@@ -84,7 +92,7 @@ TEST(SlicesTest, EveryPlanOfCoveringHoldersFillsEverySliceOnce) {
             const auto take = [&](const TreeNode& run) {
               for (int64_t c = run.begin; c < run.end; ++c) has.insert(c);
             };
-            const TreeNode slice = SliceOf(chunks, wanted[r]);
+            const TreeNode slice = SliceOf(chunks, *wanted[r]);
             if (held[r]) {
               const TreeNode own = SliceOf(chunks, *held[r]);
               take({std::max(own.begin, slice.begin), std::min(own.end, slice.end)});
@@ -111,11 +119,11 @@ TEST(SlicesTest, EveryPlanOfCoveringHoldersFillsEverySliceOnce) {
 TEST(SlicesTest, APieceThatNoRankHoldsIsAnErrorThatNamesIt) {
   std::vector<int64_t> sent(3);
   const Held held = {Shard{0, 3}, Shard{2, 3}, std::nullopt};
-  const auto moves = PlanMoves(6, held, std::vector<Shard>{{0, 1}, {0, 1}, {0, 1}}, sent);
+  const auto moves = PlanMoves(6, held, Wanted{Shard{0, 1}, Shard{0, 1}, Shard{0, 1}}, sent);
   EXPECT_TRUE(absl::IsInternal(moves.status()));
   EXPECT_EQ(moves.status().message(),
             "no rank holds chunks 2 to 3 of 6, which rank 0 is to receive");
-  EXPECT_FALSE(PlanMoves(6, Held{std::nullopt}, std::vector<Shard>{{0, 1}}, sent).ok());
+  EXPECT_FALSE(PlanMoves(6, Held{std::nullopt}, Wanted{Shard{0, 1}}, sent).ok());
 }
 
 }  // namespace

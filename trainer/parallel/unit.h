@@ -83,7 +83,7 @@ class Unit {
 };
 
 // Lays out a part of the model's parameters, makes the units and binds every block to its views.
-// InvalidArgument if the model cannot be divided into so many parts.
+// InvalidArgument if the model cannot be divided into part.count parts.
 absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
                                             c10::Device device = c10::DeviceType::CPU,
                                             ModelPart part = {});

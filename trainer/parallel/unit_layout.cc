@@ -68,10 +68,10 @@ absl::Status PlaceUnit(ModelPart part, UnitLayout& unit) {
   for (int index = 0; unit.is_part && index < part.count; ++index) {
     Place({index, part.count}, unit);
     if (index < part.index) unit.earlier_chunks += unit.chunks();
-    unit.all_chunks += unit.chunks();
+    unit.chunks_of_parts.push_back(unit.chunks());
   }
   Place(part, unit);
-  if (!unit.is_part) unit.all_chunks = unit.chunks();
+  if (!unit.is_part) unit.chunks_of_parts = {unit.chunks()};
   return absl::OkStatus();
 }
 

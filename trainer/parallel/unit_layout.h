@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_PARALLEL_UNIT_LAYOUT_H_
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,13 @@ struct UnitLayout {
   int64_t decay_elements = 0;
   int64_t elements = 0;        // a multiple of kChunkElements
   int64_t earlier_chunks = 0;  // of the unit in the parts before this one; 0 unless is_part
-  int64_t all_chunks = 0;      // of the unit in all parts
+  // The unit's chunks in each part of the model; one number for all of them unless is_part.
+  std::vector<int64_t> chunks_of_parts;
 
   int64_t chunks() const { return elements / kChunkElements; }
+  int64_t all_chunks() const {
+    return std::accumulate(chunks_of_parts.begin(), chunks_of_parts.end(), int64_t{0});
+  }
 };
 
 struct ParameterPlace {
@@ -65,7 +70,7 @@ struct BlockParameters {
 // Makes one unit per block that has parameters of its own, and one per tensor that several blocks
 // share. Where a model has several parts, the tensors of a block that its ranks hold whole are a
 // second unit. InvalidArgument if blocks disagree about a shared tensor, if one block declares a
-// name twice, or if a tensor cannot be divided into so many parts.
+// name twice, or if a tensor cannot be divided into part.count parts.
 absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks,
                                         ModelPart part = {});
 

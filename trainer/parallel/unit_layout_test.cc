@@ -66,9 +66,9 @@ TEST(LayOutModelTest, APartHasDividedTensorsInOneUnitAndWholeOnesInAnother) {
     EXPECT_EQ(layout->places[1][1].unit, 1);
     // The chunks of both parts have numbers of their own.
     EXPECT_EQ(shared.earlier_chunks, chunks);
-    EXPECT_EQ(shared.all_chunks, 4);
+    EXPECT_EQ(shared.all_chunks(), 4);
     EXPECT_EQ(whole.earlier_chunks, 0);
-    EXPECT_EQ(whole.all_chunks, 1);
+    EXPECT_EQ(whole.all_chunks(), 1);
     chunks += shared.chunks();
   }
 }

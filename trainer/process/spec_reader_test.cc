@@ -49,6 +49,13 @@ TEST(SpecReaderTest, TheStageOfZeroSaysWhatIsDivided) {
   EXPECT_EQ(divided(3), (Division{.values = true, .gradients = true}));
 }
 
+TEST(SpecReaderTest, TensorSaysIntoHowManyPartsTheModelIsDivided) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.parts, 1);
+  spec.mutable_trainer()->mutable_parallelism()->set_tensor(2);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.parts, 2);
+}
+
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::ParallelismSpec& parallelism = *spec.mutable_trainer()->mutable_parallelism();

@@ -89,10 +89,11 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
   const planner::MemoryEstimate whole = planner::EstimateMemory(
       shape, precision, static_cast<int32_t>(training.micro_batch),
       static_cast<int32_t>(training.sequence), kind,
-      training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu);
+      training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu,
+      training.parts);
   planner::MemoryEstimate memory = planner::DivideMemory(
-      whole, planner::UnitSizesOf(shape), spec.trainer().parallelism().zero(), shards,
-      {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
+      whole, planner::UnitSizesOf(shape, training.parts), spec.trainer().parallelism().zero(),
+      shards, {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
   CountCopies(spec, memory);
   return memory;
@@ -255,7 +256,8 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                                                    " positions"));
   }
   if (training.types.fp8) {
-    MUSTER_RETURN_IF_ERROR(planner::CheckFp8(shape, training.micro_batch, training.sequence));
+    MUSTER_RETURN_IF_ERROR(
+        planner::CheckFp8(shape, training.micro_batch, training.sequence, training.parts));
   }
   estimate_ = [this, shape](int shards) {
     return EstimateRank(spec_, shape, config_.training, shards);
@@ -388,7 +390,8 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   MUSTER_ASSIGN_OR_RETURN(
       process->state_,
       TrainingState::Create(std::move(model), process->config_.training,
-                            {.index = 0, .count = ShardsOf(spec)}, &process->state_files_));
+                            {.index = 0, .count = ShardsOf(spec)}, &process->state_files_,
+                            local_rank % process->config_.training.parts));
   process->network_ = process->MakeNetwork(options.host);
   MUSTER_RETURN_IF_ERROR(process->OpenCheckpoints(configure, files, clock, outbox));
   if (!configure.copies_directory().empty()) {

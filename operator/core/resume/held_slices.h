@@ -10,12 +10,12 @@
 
 namespace muster::control {
 
-// Returns the number of parts into which the ranks of the recorded round divide the state; 1 if
-// each has all of it, or there is no round.
-int ShardsOfRound(const Draft& draft);
+// Returns the layout of the recorded round; without a round, that of one rank.
+v1alpha1::Mesh LayoutOfRound(const Draft& draft);
 
-// Returns the slices that a member of such a round holds.
-std::vector<v1alpha1::StateSlice> SlicesOf(const v1alpha1::Member& member, int shards);
+// Returns the slices that a member of a round of that layout holds.
+std::vector<v1alpha1::StateSlice> SlicesOf(const v1alpha1::Member& member,
+                                           const v1alpha1::Mesh& mesh);
 
 // Returns true if those members of the recorded round that stay hold every part of the state
 // between them. A command's state is not known: false.

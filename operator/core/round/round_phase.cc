@@ -119,11 +119,11 @@ void MoveRound(Draft& draft, RoundEvent event) {
 
 void NoteHolders(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  const int shards = ShardsOfRound(draft);
+  const v1alpha1::Mesh mesh = LayoutOfRound(draft);
   memory.holders.clear();
   for (const v1alpha1::Member& member : memory.members) {
     memory.holders[{member.worker().index(), member.worker().incarnation()}] =
-        SlicesOf(member, shards);
+        SlicesOf(member, mesh);
   }
 }
 

@@ -253,10 +253,9 @@ void Go(Draft& draft) {
   go.set_endpoint(answers.endpoint);
   *go.mutable_round() = ToProto(memory.id);
   *go.mutable_resume() = resume.point;
-  if (memory.spec->has_trainer() && memory.spec->trainer().parallelism().zero() > 0) {
-    *go.mutable_mesh() = planner::LayOutRanks(memory.spec->trainer().parallelism(),
-                                              static_cast<int>(answers.positions.size()));
-  }
+  const v1alpha1::Mesh mesh = planner::LayOutRanks(memory.spec->trainer().parallelism(),
+                                                   static_cast<int>(answers.positions.size()));
+  if (mesh.shard() > 1 || mesh.tensor() > 1) *go.mutable_mesh() = mesh;
   OrderLinkTest(draft, answers.can_test, go);
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);

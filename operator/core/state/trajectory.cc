@@ -73,6 +73,7 @@ constexpr Field kFields[] = {
     {"trainer.optimizer.clipNorm", true},
     {"trainer.parallelism.zero", true},
     {"trainer.parallelism.shard", true},
+    {"trainer.parallelism.tensor", true},
     {"trainer.parallelism.minShard", false},
     {"trainer.parallelism.offload.optimizer", true},
     {"trainer.parallelism.offload.weights", true},

@@ -17,9 +17,10 @@ namespace muster::trainer {
 // Compares runs on several ranks with the same run on one rank, number by number.
 class Comparison {
  public:
-  // Trains on one rank, with `micro_batches` in each step. The numbers of other layouts may differ
+  // Trains on one rank, or on `tensor` ranks that divide the model, with `micro_batches` in each
+  // step. The numbers of other layouts may differ
   // from these by 1e-10 in FP64 and by 1e-5 in BF16.
-  static absl::StatusOr<Comparison> Make(const ToyRun& run, int64_t micro_batches);
+  static absl::StatusOr<Comparison> Make(const ToyRun& run, int64_t micro_batches, int tensor = 1);
 
   // Compares the first steps of a run.
   std::vector<Figure> OfCurve(const Curve& curve, int64_t steps) const;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "ATen/ops/empty.h"
 #include "absl/strings/match.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -13,16 +14,23 @@
 #include "trainer/engine/store/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/model/parameter.h"
+#include "trainer/model/partition.h"
 #include "trainer/offload/memory_state_files.h"
 
 namespace muster::trainer {
 namespace {
 
+Tensors ClonesOf(const std::vector<NamedTensor>& tensors) {
+  Tensors clones;
+  for (const NamedTensor& named : tensors) clones[named.name] = named.tensor.detach().clone();
+  return clones;
+}
+
 // Gathers the values, which all ranks of the shard group do, and copies them.
-absl::StatusOr<Tensors> CopyValues(const RoundGroups& groups, const ToyRun& run,
-                                   TrainingState& state) {
+absl::StatusOr<Tensors> CopyValues(const RoundGroups& groups, TrainingState& state) {
   if (groups.shard != nullptr) MUSTER_RETURN_IF_ERROR(GatherValues(*groups.shard, state));
-  Tensors copy = CopyOf(state.Parameters(), run);
+  Tensors copy = ClonesOf(state.Parameters());
   for (const Unit& unit : state.units()) unit.ReleaseValues();
   return copy;
 }
@@ -32,14 +40,16 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
   TrainingOptions options = ToyOptions(run, row.micro_batches);
   options.divided = row.divided();
   options.offload = row.offload();
+  options.parts = row.tensor;
+  const CopyPlace place = PlaceOf(row.mesh(), rank);
   MemoryStateFiles disk;
   MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
   MUSTER_ASSIGN_OR_RETURN(
       const auto state,
-      TrainingState::Create(std::move(model), options, ShardOf(row.mesh(), rank), &disk));
+      TrainingState::Create(std::move(model), options, place.shard, &disk, place.part.index));
   MUSTER_RETURN_IF_ERROR(state->InitializeFresh());
   Curve curve;
-  MUSTER_ASSIGN_OR_RETURN(curve.weights[0], CopyValues(groups, run, *state));
+  MUSTER_ASSIGN_OR_RETURN(curve.weights[0], CopyValues(groups, *state));
   GrammarFeed feed(options.micro_batch);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   const std::atomic<bool> interrupt = false;
@@ -49,15 +59,54 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
     const bool compared = step == 1 || step == kComparedSteps;
     if (compared) {
       MUSTER_RETURN_IF_ERROR(engine.ComputeGradients());
-      curve.gradients[step] = CopyOf(state->Gradients(), run);
+      curve.gradients[step] = ClonesOf(state->Gradients());
     }
     MUSTER_ASSIGN_OR_RETURN(const StepOutcome outcome, engine.Step({}));
     curve.losses.push_back(outcome.decision.loss());
     curve.norms.push_back(outcome.decision.gradient_norm());
     if (!compared && step != steps) continue;
-    MUSTER_ASSIGN_OR_RETURN(curve.weights[step], CopyValues(groups, run, *state));
+    MUSTER_ASSIGN_OR_RETURN(curve.weights[step], CopyValues(groups, *state));
   }
   return curve;
+}
+
+// Returns the tensors of a whole model from those of the ranks that divide it.
+Tensors PutTogether(const std::vector<Tensors>& of_ranks, const Model& model) {
+  const int count = static_cast<int>(of_ranks.size());
+  Tensors whole;
+  for (const auto& block : model.blocks) {
+    for (const ParameterSpec& spec : block->parameters()) {
+      const bool divided = count > 1 && spec.partition.dimension >= 0;
+      at::Tensor& tensor = whole[spec.name];
+      tensor = divided ? at::empty(spec.shape, of_ranks[0].at(spec.name).options())
+                       : of_ranks[0].at(spec.name);
+      for (int rank = 0; divided && rank < count; ++rank) {
+        const at::Tensor part = of_ranks[static_cast<size_t>(rank)].at(spec.name).reshape({-1});
+        int64_t taken = 0;
+        for (const ElementRun& run : RunsOfPart(spec.shape, spec.partition, {rank, count})) {
+          tensor.view({-1}).narrow(0, run.begin, run.count).copy_(part.narrow(0, taken, run.count));
+          taken += run.count;
+        }
+      }
+    }
+  }
+  return whole;
+}
+
+// Returns the curve of the whole model, as the first ranks, which divide it, saw it.
+absl::StatusOr<Curve> WholeCurve(const ToyRun& run, const std::vector<Curve>& of_ranks) {
+  MUSTER_ASSIGN_OR_RETURN(const Model model, MakeModel(ToyShape(run.family)));
+  Curve whole{.losses = of_ranks[0].losses, .norms = of_ranks[0].norms};
+  for (const auto of_curve : {&Curve::gradients, &Curve::weights}) {
+    for (const auto& [step, first] : of_ranks[0].*of_curve) {
+      std::vector<Tensors> parts;
+      for (const Curve& curve : of_ranks) parts.push_back((curve.*of_curve).at(step));
+      std::vector<NamedTensor> named;
+      for (const auto& [name, tensor] : PutTogether(parts, model)) named.push_back({name, tensor});
+      (whole.*of_curve)[step] = CopyOf(named, run);
+    }
+  }
+  return whole;
 }
 
 // Returns a copy of a tensor, with zeros for the biases of attention's keys.
@@ -99,7 +148,8 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
       auto& curve = curves[static_cast<size_t>(rank)];
       curve = TrainRank(run, row, steps, rank, of_rank);
       if (curve.ok()) return;
-      for (Communicator* group : {of_rank.world, of_rank.shard, of_rank.replicas}) {
+      for (Communicator* group : {of_rank.world, of_rank.shard, of_rank.replicas,
+                                  of_rank.axes.tensor, of_rank.workers, of_rank.whole_replicas}) {
         if (group != nullptr) group->Abort("a rank failed");
       }
     });
@@ -108,7 +158,12 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
   for (const auto& curve : curves) {
     if (!curve.ok() && !absl::IsUnavailable(curve.status())) return curve.status();
   }
-  return curves[0];
+  std::vector<Curve> of_parts;
+  for (int rank = 0; rank < row.tensor; ++rank) {
+    MUSTER_RETURN_IF_ERROR(curves[static_cast<size_t>(rank)].status());
+    of_parts.push_back(*std::move(curves[static_cast<size_t>(rank)]));
+  }
+  return WholeCurve(run, of_parts);
 }
 
 }  // namespace muster::trainer

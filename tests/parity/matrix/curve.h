@@ -26,12 +26,14 @@ struct Curve {
   std::map<int64_t, Tensors> gradients, weights;
 };
 
-// Returns a copy of the tensors of a model. The biases of attention's keys are zeros in it: softmax
-// ignores them, so that their gradient is only rounding error, which AdamW scales to full steps.
+// Returns a copy of the tensors of a whole model. The biases of attention's keys are zeros in it:
+// softmax ignores them, so that their gradient is only rounding error, which AdamW scales to full
+// steps.
 Tensors CopyOf(const std::vector<NamedTensor>& tensors, const ToyRun& run);
 
-// Trains the first `steps` steps of the run in the layout of `row`; each rank is a thread. An error
-// is that of the first rank that fails for a reason of its own.
+// Trains the first `steps` steps of the run in the layout of `row`; each rank is a thread. What
+// ranks have parts of is put together. An error is that of the first rank that fails for a reason
+// of its own.
 absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_t steps);
 
 }  // namespace muster::trainer

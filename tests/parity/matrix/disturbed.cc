@@ -39,6 +39,7 @@ TrainingOptions OptionsOf(const ToyRun& run, const MatrixRow& row) {
   TrainingOptions options = ToyOptions(run, row.micro_batches);
   options.divided = row.divided();
   options.offload = row.offload();
+  options.parts = row.tensor;
   return options;
 }
 
@@ -55,13 +56,13 @@ std::unique_ptr<CheckpointStore> OpenStore(MemoryFiles& files, Outbox& outbox) {
 class Rank {
  public:
   static absl::StatusOr<std::unique_ptr<Rank>> Start(const ToyRun& run, const MatrixRow& row,
-                                                     int64_t steps, const Moment& end,
+                                                     int64_t steps, int part, const Moment& end,
                                                      World& world) {
     auto rank = std::make_unique<Rank>(row, end, world);
     MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
     MUSTER_ASSIGN_OR_RETURN(rank->state_,
                             TrainingState::Create(Watched(std::move(model), rank->end_),
-                                                  OptionsOf(run, row), {}, &rank->disk_));
+                                                  OptionsOf(run, row), {}, &rank->disk_, part));
     rank->store_ = OpenStore(world.files, rank->outbox_);
     rank->thread_ = std::thread([rank = rank.get(), steps] { rank->Train(steps); });
     return rank;
@@ -116,8 +117,8 @@ absl::StatusOr<Ranks> StartRanks(const ToyRun& run, const MatrixRow& row, int64_
                                  World& world, int lost = -1, const Moment& moment = {}) {
   Ranks ranks;
   for (int r = 0; r < row.ranks; ++r) {
-    MUSTER_ASSIGN_OR_RETURN(auto rank,
-                            Rank::Start(run, row, steps, r == lost ? moment : Moment{}, world));
+    MUSTER_ASSIGN_OR_RETURN(auto rank, Rank::Start(run, row, steps, r % row.tensor,
+                                                   r == lost ? moment : Moment{}, world));
     ranks.push_back(std::move(rank));
   }
   return ranks;
@@ -208,7 +209,13 @@ absl::Status TrainWithALoss(const ToyRun& run, const MatrixRow& row, uint64_t se
   MUSTER_RETURN_IF_ERROR(Go(ranks, row, start.point, world));
   ranks[static_cast<size_t>(lost)]->AwaitEnd();
   KeepReports(*ranks[static_cast<size_t>(lost)], out);
-  ranks.erase(ranks.begin() + lost);
+  if (row.tensor == 1) {
+    ranks.erase(ranks.begin() + lost);
+  } else {
+    // No layout has fewer ranks and the same parts: another rank takes the place.
+    MUSTER_ASSIGN_OR_RETURN(ranks[static_cast<size_t>(lost)],
+                            Rank::Start(run, row, kComparedSteps, lost % row.tensor, {}, world));
+  }
   MUSTER_ASSIGN_OR_RETURN(const auto decision, PrepareRound(ranks, world, out));
   out.resume = std::string(control::Name(decision.reason));
   MUSTER_RETURN_IF_ERROR(Go(ranks, row, decision.point, world));

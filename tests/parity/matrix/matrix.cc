@@ -19,6 +19,7 @@
 #include "ATen/Parallel.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "planner/model_shape.h"
@@ -37,13 +38,15 @@ uint64_t NewSeed() {
   return given != nullptr && absl::SimpleAtoi(given, &seed) ? seed : std::random_device()();
 }
 
-// Returns the row that a run goes on in: the next one of its precision and optimizer.
+// Returns the row that a run goes on in: the next one of its precision and optimizer, and in BF16,
+// where the cut of the model decides the roundings, of its tensor axis.
 const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
   size_t next = row;
   do {
     next = (next + 1) % rows.size();
   } while (rows[next].precision != rows[row].precision ||
-           rows[next].optimizer != rows[row].optimizer);
+           rows[next].optimizer != rows[row].optimizer ||
+           (rows[row].precision != "fp64" && rows[next].tensor != rows[row].tensor));
   return rows[next];
 }
 
@@ -51,12 +54,13 @@ const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
 // the last bit of a weight decides now and then which number of BF16 it is rounded to, and all
 // products of the next step show it. So one step is compared as it is, and several in deterministic
 // mode, in which layouts add gradients in the same order. The products have to be the same too,
-// those of the same micro-batches.
+// those of the same micro-batches and the same parts of the model.
 bool StaysClose(const ToyRun& run) { return run.precision == "fp64"; }
 
 absl::StatusOr<Comparison> MakeComparison(ToyRun run, const MatrixRow& row) {
   run.deterministic = !StaysClose(run);
-  return Comparison::Make(run, StaysClose(run) ? 1 : row.micro_batches);
+  return StaysClose(run) ? Comparison::Make(run, 1)
+                         : Comparison::Make(run, row.micro_batches, row.tensor);
 }
 
 // Runs a row and fills its line; returns true if it passes.
@@ -87,14 +91,17 @@ absl::StatusOr<bool> RunRow(ToyRun run, const Comparison& comparison, const Matr
 absl::StatusOr<bool> RunRows(const std::string& family, const std::string& chosen) {
   ToyRun run;
   MUSTER_ASSIGN_OR_RETURN(run.family, planner::ParseModelFamily(family));
-  std::vector<MatrixRow> rows = MatrixRows(/*pairwise=*/chosen == "pairwise");
+  const planner::ModelShape shape = ToyShape(run.family);
+  const int heads = shape.key_value_heads > 0 ? shape.key_value_heads : shape.heads;
+  std::vector<MatrixRow> rows = MatrixRows(/*pairwise=*/chosen == "pairwise", heads);
   for (MatrixRow& row : Bf16Rows()) rows.push_back(std::move(row));
   std::map<std::string, Comparison> comparisons;  // by precision and optimizer
   bool all_pass = true;
   for (size_t i = 0; i < rows.size(); ++i) {
     run.precision = rows[i].precision;
     run.optimizer = rows[i].optimizer;
-    const std::string kind = run.precision + run.optimizer;
+    const int tensor = StaysClose(run) ? 1 : rows[i].tensor;
+    const std::string kind = absl::StrCat(run.precision, " ", run.optimizer, " ", tensor);
     if (!comparisons.contains(kind)) {
       MUSTER_ASSIGN_OR_RETURN(Comparison comparison, MakeComparison(run, rows[i]));
       comparisons.emplace(kind, std::move(comparison));

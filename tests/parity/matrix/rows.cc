@@ -11,6 +11,7 @@ namespace {
 struct Layout {
   int zero = 0;
   bool copies = false;
+  int tensor = 1;
 };
 
 struct Rest {
@@ -19,11 +20,13 @@ struct Rest {
 };
 
 // The axes. Two copies that are divided take four ranks, and only divided weights rest in files.
-constexpr Layout kLayouts[] = {{0}, {1}, {2}, {3}, {1, true}, {2, true}, {3, true}};
+constexpr Layout kLayouts[] = {{0},           {1},           {2},           {3},
+                               {1, true},     {2, true},     {3, true},     {0, false, 2},
+                               {0, false, 4}, {1, false, 2}, {2, false, 2}, {3, false, 2}};
 constexpr int kRanks[] = {2, 3, 4};
-// The micro-batches of a step, by place in kRanks: one for each rank, the same number for each, and
-// more for some ranks than for others. Each divides kToyBatch.
-constexpr int kMicroBatches[][3] = {{2, 3, 4}, {4, 6, 12}, {3, 4, 6}};
+// The micro-batches of a step, by the number of workers: one for each, the same number for each,
+// and more for some than for others. Each divides kToyBatch.
+constexpr int kMicroBatches[][5] = {{0, 1, 2, 3, 4}, {0, 2, 4, 6, 12}, {0, 3, 3, 4, 6}};
 constexpr const char* kOptimizers[] = {"adamw", "sgd"};
 constexpr Rest kRests[] = {{}, {true}, {true, true}};
 
@@ -34,7 +37,8 @@ MatrixRow RowOf(const Combination& combination) {
   return {.zero = layout.zero,
           .copies = layout.copies,
           .ranks = kRanks[value(1)],
-          .micro_batches = kMicroBatches[value(2)][value(1)],
+          .tensor = layout.tensor,
+          .micro_batches = kMicroBatches[value(2)][kRanks[value(1)] / layout.tensor],
           .optimizer = kOptimizers[value(3)],
           .optimizer_rests = rest.optimizer,
           .weights_rest = rest.weights};
@@ -43,8 +47,9 @@ MatrixRow RowOf(const Combination& combination) {
 }  // namespace
 
 MeshShape MatrixRow::mesh() const {
-  if (zero == 0) return {.data = ranks};
-  return copies ? MeshShape{.data = 2, .shard = ranks / 2} : MeshShape{.shard = ranks};
+  if (zero == 0) return {.data = workers(), .tensor = tensor};
+  const int data = copies ? 2 : 1;
+  return {.data = data, .shard = workers() / data, .tensor = tensor};
 }
 
 OffloadOptions MatrixRow::offload() const {
@@ -55,6 +60,7 @@ OffloadOptions MatrixRow::offload() const {
 v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
   v1alpha1::ParallelismSpec spec;
   spec.set_zero(zero);
+  spec.set_tensor(tensor);
   if (copies) spec.set_shard(mesh().shard);
   return spec;
 }
@@ -64,15 +70,19 @@ std::string MatrixRow::name() const {
   const char* const rest = weights_rest      ? ", optimizer and weights in files"
                            : optimizer_rests ? ", optimizer in files"
                                              : "";
-  return absl::StrCat(layout, copies ? " x 2 copies" : "", ", ", ranks, " ranks, ", micro_batches,
-                      " micro-batches", rest);
+  return absl::StrCat(layout, copies ? " x 2 copies" : "",
+                      tensor > 1 ? absl::StrCat(", tensor ", tensor) : "", ", ", ranks, " ranks, ",
+                      micro_batches, " micro-batches", rest);
 }
 
-std::vector<MatrixRow> MatrixRows(bool pairwise) {
+std::vector<MatrixRow> MatrixRows(bool pairwise, int heads) {
   const std::vector<int> sizes = {std::size(kLayouts), std::size(kRanks), std::size(kMicroBatches),
                                   std::size(kOptimizers), std::size(kRests)};
-  const std::vector<Combination> product = Product(sizes, [](const Combination& combination) {
+  const std::vector<Combination> product = Product(sizes, [&](const Combination& combination) {
     const MatrixRow row = RowOf(combination);
+    if (row.ranks % row.tensor != 0 || heads % row.tensor != 0) return false;
+    // One worker has nothing to divide its state with, and no share that is unlike another's.
+    if (row.workers() == 1 && (row.zero > 0 || combination[2] == 2)) return false;
     return (!row.copies || row.ranks == 4) && (!row.weights_rest || row.zero == 3);
   });
   std::vector<MatrixRow> rows;
@@ -86,7 +96,9 @@ std::vector<MatrixRow> Bf16Rows() {
   std::vector<MatrixRow> rows = {
       {.zero = 0, .ranks = 2},
       {.zero = 2, .copies = true, .ranks = 4},
-      {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true}};
+      {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true},
+      // AdamW makes full steps of the rounding error that gradients near zero are.
+      {.zero = 1, .ranks = 4, .tensor = 2, .optimizer = "sgd"}};
   for (MatrixRow& row : rows) {
     row.micro_batches = 4;
     row.precision = "bf16";

@@ -15,9 +15,10 @@ namespace muster::trainer {
 // A way to divide a run's state and work among ranks: one row of the parity matrix. Pure.
 struct MatrixRow {
   int zero = 0;  // the stage of ZeRO
-  bool copies =
-      false;  // two copies of the state: gradients are added up in each, then between them
+  // Two copies of the state: gradients are added up in each, then between them.
+  bool copies = false;
   int ranks = 1;
+  int tensor = 1;             // of the ranks, neighbours that divide the model
   int64_t micro_batches = 1;  // of a step
   std::string precision = "fp64";
   std::string optimizer = "adamw";
@@ -25,6 +26,7 @@ struct MatrixRow {
   bool optimizer_rests = false;
   bool weights_rest = false;
 
+  int workers() const { return ranks / tensor; }
   MeshShape mesh() const;
   Division divided() const { return {.values = zero >= 3, .gradients = zero >= 2}; }
   OffloadOptions offload() const;
@@ -34,12 +36,12 @@ struct MatrixRow {
   std::string name() const;
 };
 
-// Returns all rows in FP64. If `pairwise`, returns a part of them, in which any two values of two
-// axes (layout, ranks, micro-batches per rank, optimizer, what rests in files) stand in one row.
-std::vector<MatrixRow> MatrixRows(bool pairwise);
+// Returns all rows in FP64 for a model whose heads so many ranks can divide. If `pairwise`, returns a part of them, in which any two values of two
+// axes (layout, ranks, micro-batches per worker, optimizer, what rests in files) stand in one row.
+std::vector<MatrixRow> MatrixRows(bool pairwise, int heads);
 
-// Returns rows in BF16, of one optimizer and one number of micro-batches: what state of another
-// type than the products can add to the rows above.
+// Returns rows in BF16, of one number of micro-batches: what state of another type than the products
+// can add to the rows above.
 std::vector<MatrixRow> Bf16Rows();
 
 }  // namespace muster::trainer

@@ -36,13 +36,14 @@ TEST(PairwiseTest, EveryPairThatIsAllowedOccursInTheCoverAndNoOther) {
 std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
   std::set<std::string> pairs;
   for (const MatrixRow& row : rows) {
-    const int64_t fewest = row.micro_batches / row.ranks;
-    const std::string values[] = {
-        absl::StrCat("layout ", row.zero, row.copies), absl::StrCat("ranks ", row.ranks),
-        row.micro_batches % row.ranks != 0 ? "unequal"
-        : fewest == 1                      ? "one"
-                                           : "several",
-        row.optimizer, absl::StrCat("rests ", row.optimizer_rests, row.weights_rest)};
+    const int64_t fewest = row.micro_batches / row.workers();
+    const std::string values[] = {absl::StrCat("layout ", row.zero, row.copies, row.tensor),
+                                  absl::StrCat("ranks ", row.ranks),
+                                  row.micro_batches % row.workers() != 0 ? "unequal"
+                                  : fewest == 1                          ? "one"
+                                                                         : "several",
+                                  row.optimizer,
+                                  absl::StrCat("rests ", row.optimizer_rests, row.weights_rest)};
     for (const std::string& a : values) {
       for (const std::string& b : values) pairs.insert(absl::StrCat(a, ", ", b));
     }
@@ -51,18 +52,20 @@ std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
 }
 
 TEST(MatrixRowsTest, ThePairwiseRowsLackNoPairOfTheFullMatrix) {
-  EXPECT_EQ(MatrixRows(false).size(), 204u);
-  EXPECT_LT(MatrixRows(true).size(), 30u);
-  EXPECT_EQ(PairsOf(MatrixRows(true)), PairsOf(MatrixRows(false)));
+  for (const int heads : {2, 4}) {
+    EXPECT_EQ(MatrixRows(false, heads).size(), heads == 2 ? 266u : 274u);
+    EXPECT_LT(MatrixRows(true, heads).size(), 40u);
+    EXPECT_EQ(PairsOf(MatrixRows(true, heads)), PairsOf(MatrixRows(false, heads)));
+  }
 }
 
 TEST(MatrixRowsTest, EveryRowHasAMicroBatchForEachRankAndALayoutOfItsRanks) {
   std::set<std::string> names;
-  std::vector<MatrixRow> rows = MatrixRows(false);
+  std::vector<MatrixRow> rows = MatrixRows(false, 4);
   for (const MatrixRow& row : Bf16Rows()) rows.push_back(row);
   for (const MatrixRow& row : rows) {
     EXPECT_TRUE(row.mesh().Check(row.ranks).ok()) << row.name();
-    EXPECT_GE(row.micro_batches, row.ranks) << row.name();
+    EXPECT_GE(row.micro_batches, row.workers()) << row.name();
     EXPECT_EQ(kToyBatch % row.micro_batches, 0) << row.name();
     EXPECT_EQ(row.zero > 0, row.mesh().shard > 1) << row.name();
     EXPECT_TRUE(names.insert(row.name() + row.precision + row.optimizer).second) << row.name();

@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/status_macros.h"
 #include "c10/core/GradMode.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/engine/link/torch_errors.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
@@ -43,16 +44,16 @@ StepRules RulesOf(const TrainingOptions& options) {
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
                                                                      const TrainingOptions& options,
                                                                      const Shard& shard,
-                                                                     StateFiles* files,
-                                                                     ModelPart part) {
+                                                                     StateFiles* files, int part) {
   if (options.optimizer.make == nullptr) {
     return absl::InvalidArgumentError("the options name no optimizer");
   }
   try {
+    const ModelPart of_model = {part, options.parts};
     MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
-                            MakeUnits(model, options.types.parameters, options.device, part));
+                            MakeUnits(model, options.types.parameters, options.device, of_model));
     std::unique_ptr<TrainingState> state(
-        new TrainingState(std::move(model), part, std::move(units), options, files));
+        new TrainingState(std::move(model), of_model, std::move(units), options, files));
     MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard));
     state->Adopt(std::move(holding));
     state->commit_ = CommitMachine(state->optimizer_->has_prepare());
@@ -116,20 +117,6 @@ absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard) const {
   return holding;
 }
 
-absl::Status TrainingState::TakePart(ModelPart part) {
-  if (part == part_) return absl::OkStatus();
-  Changes();
-  // Both are there for a moment, but units have no memory before they hold a slice.
-  MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
-                          MakeUnits(model_, options_.types.parameters, options_.device, part));
-  optimizer_.reset();
-  rests_ = {};
-  units_ = std::move(units);
-  part_ = part;
-  commit_.DropSealed();
-  return absl::OkStatus();
-}
-
 absl::Status TrainingState::Divide(const Shard& shard) {
   if (Holds(shard)) return absl::OkStatus();
   Changes();
@@ -177,6 +164,7 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
   if (options.seed != options_.seed) return refuse("train.seed");
   if (options.deterministic != options_.deterministic) return refuse("train.deterministic");
   if (options.types != options_.types) return refuse("train.precision");
+  if (options.parts != options_.parts) return refuse("trainer.parallelism.tensor");
   if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
     return refuse("whether optimizer.momentum is zero");
@@ -262,9 +250,7 @@ absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision, 
 
 v1alpha1::RankPosition TrainingState::Position() const {
   v1alpha1::RankPosition position = commit_.Position();
-  if (shard_.whole()) return position;
-  position.mutable_slice()->set_shard(shard_.index);
-  position.mutable_slice()->set_shards(shard_.count);
+  if (!place().whole()) *position.mutable_slice() = ToSlice(place());
   return position;
 }
 

@@ -48,6 +48,8 @@ struct TrainingOptions {
   // The parts of the state that are divided besides the optimizer's. Gradients stay whole in
   // deterministic mode all the same.
   Division divided;
+  // The number of ranks that divide the model along the tensor axis.
+  int parts = 1;
   // The held state that is offloaded between uses. Weights can be offloaded only with
   // divided.values, which then counts for a single shard, too.
   OffloadOptions offload;
@@ -110,14 +112,15 @@ struct TensorPart {
 // Offloaded state (trainer/offload) has memory only while it is in use. Not thread-safe.
 class TrainingState {
  public:
-  // Makes a state that holds no version yet, with memory for `shard`, and room in `files` for
-  // offloaded state. `files` must outlive this; if it is null, nothing can be offloaded to files.
-  // ResourceExhausted if there is not enough memory or room.
+  // Makes a state that holds no version yet, of the model's part `part` of options.parts, with
+  // memory for `shard`, and room in `files` for offloaded state. `files` must outlive this; if it
+  // is null, nothing can be offloaded to files. ResourceExhausted if there is not enough memory or
+  // room.
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
                                                                const TrainingOptions& options,
                                                                const Shard& shard = {},
                                                                StateFiles* files = nullptr,
-                                                               ModelPart part = {});
+                                                               int part = 0);
 
   const TrainingOptions& options() const { return options_; }
   // Sets the options of the next steps. Returns InvalidArgument, naming the field, if this process
@@ -133,15 +136,9 @@ class TrainingState {
 
   // Returns the part of the model whose parameters the units are.
   ModelPart part() const { return part_; }
-  // Makes the units those of `part`. Unless they are that already, what this rank held is lost, and
-  // Divide() must follow. InvalidArgument if the model cannot be divided so; nothing changes then.
-  absl::Status TakePart(ModelPart part);
   const Shard& shard() const { return shard_; }
-  // Returns the place of this rank among those that together hold one copy of the state: by shard,
-  // then by part of the model.
-  Shard PlaceInCopy() const {
-    return {shard_.index * part_.count + part_.index, shard_.count * part_.count};
-  }
+  // Returns the place of this rank among those that together hold one copy of the state.
+  CopyPlace place() const { return {part_, shard_}; }
   // Returns the slice's part of `flat`, which has the unit's elements.
   at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
   // Returns true if ranks of several shards hold only slices of the values.
@@ -232,7 +229,7 @@ class TrainingState {
   TrainingOptions sealed_under_;
   StateFiles* const files_;
   Model model_;
-  ModelPart part_;
+  const ModelPart part_;
   std::vector<Unit> units_;
   Shard shard_;
   OffloadOptions offload_;  // of what this rank holds

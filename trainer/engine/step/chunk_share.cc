@@ -55,7 +55,7 @@ SummedChunks SumOwnChunks(const std::vector<Unit>& units, const RoundGroups& gro
     for (int64_t c = own[u].begin; c < own[u].end; ++c) {
       out.chunks.push_back(first_of_unit + layout.earlier_chunks + c);
     }
-    first_of_unit += layout.all_chunks;
+    first_of_unit += layout.all_chunks();
   }
   // The host waits for the device here, once for all units. It copies no number once more, for the
   // device has nothing to do until the vote.

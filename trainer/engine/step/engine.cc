@@ -48,7 +48,7 @@ TableShape ShapeOf(TrainingState& state) {
 
 int64_t AllChunks(const std::vector<Unit>& units) {
   int64_t chunks = 0;
-  for (const Unit& unit : units) chunks += unit.layout().all_chunks;
+  for (const Unit& unit : units) chunks += unit.layout().all_chunks();
   return chunks;
 }
 

@@ -65,7 +65,7 @@ std::vector<RankResult> Train(const TrainingOptions& options, const MeshShape& m
     EXPECT_TRUE(model.ok()) << model.status();
     if (!model.ok()) return nullptr;
     auto state = *TrainingState::Create(*std::move(model), options);
-    EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+    EXPECT_TRUE(state->Divide(PlaceOf(mesh, rank).shard).ok());
     EXPECT_TRUE(state->InitializeFresh().ok());
     LoadValues(files, *state);
     return state;

@@ -181,7 +181,7 @@ TEST(ShardedTest, OnlyAShareOfEveryGradientIsAddedUpBetweenCopies) {
       CountingCommunicator counting(*of_rank.replicas);
       of_rank.replicas = &counting;
       const auto state = MakeTinyState(TinyOptions(), 0.1);
-      EXPECT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      EXPECT_TRUE(state->Divide(PlaceOf(mesh, r).shard).ok());
       EXPECT_TRUE(state->InitializeFresh().ok());
       EXPECT_EQ(TrainRank(*state, TinyModel(0.1).vocabulary, 3, of_rank).losses.size(), 3u);
       between[static_cast<size_t>(r)] = counting.elements;
@@ -254,7 +254,7 @@ TEST(ShardedTest, AStepThatIsAppliedHasItsOutcomeThoughTheGatherAfterItBreaks) {
   for (int r = 0; r < 2; ++r) {
     threads.emplace_back([&, r] {
       auto state = MakeTinyState(TinyOptions(), 0.1);
-      ASSERT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      ASSERT_TRUE(state->Divide(PlaceOf(mesh, r).shard).ok());
       ASSERT_TRUE(state->InitializeFresh().ok());
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
@@ -286,7 +286,7 @@ TEST(ShardedTest, ValuesThatAnAbortedGatherMayStillWriteComeToOtherMemoryInTheNe
   for (int r = 0; r < 2; ++r) {
     threads.emplace_back([&, r] {
       auto state = MakeTinyState(options, 0.1);
-      ASSERT_TRUE(state->Divide(ShardOf(mesh, r)).ok());
+      ASSERT_TRUE(state->Divide(PlaceOf(mesh, r).shard).ok());
       ASSERT_TRUE(state->InitializeFresh().ok());
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);

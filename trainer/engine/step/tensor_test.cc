@@ -58,15 +58,12 @@ TrainingOptions Options() {
   return options;
 }
 
-ModelPart PartOfRank(const MeshShape& mesh, int rank) {
-  return {mesh.CoordinatesOf(rank).tensor, mesh.tensor};
-}
-
-std::unique_ptr<TrainingState> MakeRank(const planner::ModelShape& shape,
-                                        const TrainingOptions& options, const MeshShape& mesh,
-                                        int rank) {
-  auto state = TrainingState::Create(*MakeModel(shape), options, ShardOf(mesh, rank), nullptr,
-                                     PartOfRank(mesh, rank));
+std::unique_ptr<TrainingState> MakeRank(const planner::ModelShape& shape, TrainingOptions options,
+                                        const MeshShape& mesh, int rank) {
+  const CopyPlace place = PlaceOf(mesh, rank);
+  options.parts = place.part.count;
+  auto state =
+      TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr, place.part.index);
   EXPECT_TRUE(state.ok()) << state.status();
   EXPECT_TRUE((*state)->InitializeFresh().ok());
   return *std::move(state);
@@ -213,8 +210,9 @@ INSTANTIATE_TEST_SUITE_P(Families, TensorTest,
                                          ModelFamily::kBloom));
 
 TEST(TensorRefusalTest, AModelThatCannotBeDividedSoIsRefusedByName) {
-  const auto state =
-      TrainingState::Create(*MakeModel(Shape(ModelFamily::kGpt2)), Options(), {}, nullptr, {0, 3});
+  TrainingOptions options = Options();
+  options.parts = 3;
+  const auto state = TrainingState::Create(*MakeModel(Shape(ModelFamily::kGpt2)), options);
   EXPECT_EQ(state.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(state.status().message()),
               HasSubstr("4 pieces cannot be shared by 3 ranks; the nearest numbers are 2 or 4"));

@@ -126,7 +126,7 @@ void Add(TensorPart part, bool every_shard, std::vector<SameWriters>& out) {
 // then part of the model.
 WritersShare ShareOf(const TrainingState& state, const CheckpointWriterId& writer) {
   const int shards = state.shard().count, model_parts = state.part().count;
-  const int holders = state.PlaceInCopy().count;
+  const int holders = state.place().count();
   const int copy = writer.rank / holders, copies = writer.world_size / holders;
   const bool values_whole = shards == 1 || (!state.divides_values() && !writer.after_round);
   std::vector<SameWriters> all;
@@ -364,7 +364,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
   const int shards = state.shard().count, model_parts = state.part().count;
-  record.layout = {{"data", writer.world_size / state.PlaceInCopy().count}};
+  record.layout = {{"data", writer.world_size / state.place().count()}};
   if (shards > 1) record.layout["shard"] = shards;
   if (model_parts > 1) record.layout["tensor"] = model_parts;
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
@@ -400,7 +400,7 @@ absl::StatusOr<bool> CheckpointStore::TakeShard(const TrainingState& state,
                                                 const v1alpha1::RoundId& round) {
   const RunRecord run = RecordAfter(state, round);
   const absl::Status taken =
-      ClaimShare(files_, JoinPath(uri_, PartialName(files_, run)), state.PlaceInCopy().index);
+      ClaimShare(files_, JoinPath(uri_, PartialName(files_, run)), state.place().index());
   if (absl::IsAlreadyExists(taken)) return false;
   MUSTER_RETURN_IF_ERROR(taken);
   return true;

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "trainer/commit/held_shards.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/commit/version.h"
 #include "trainer/engine/link/message_tensor.h"
 #include "trainer/engine/store/rejoin.h"
@@ -31,13 +31,21 @@ struct Digests {
   int64_t items = 0;
   int64_t units = 0;
   bool divides_values = false;
+  std::vector<bool> is_part;    // by unit
   std::vector<bool> witnesses;  // by rank, of its own shard
+
+  bool IsPosition(int64_t item) const { return item == 2 * units; }
 };
 
 // Returns true if only ranks of one shard hold the item alike.
 bool IsOfShard(const Digests& digests, int64_t item) {
-  if (item == 2 * digests.units) return false;
+  if (digests.IsPosition(item)) return false;
   return item >= digests.units || digests.divides_values;
+}
+
+// Returns true if only ranks of one part of the model hold the item alike.
+bool IsOfPart(const Digests& digests, int64_t item) {
+  return !digests.IsPosition(item) && digests.is_part[static_cast<size_t>(item % digests.units)];
 }
 
 // A rank has gathered whole values from the ranks of its copy, and each gave its slice.
@@ -49,11 +57,14 @@ bool IsWitness(const Digests& digests, int64_t item, int rank) {
                      [&](int r) { return digests.witnesses[static_cast<size_t>(r)]; });
 }
 
-// Returns the item as ranks of this shard hold it, or as all ranks do.
-SharedItem ItemOf(const Digests& digests, int64_t item, int shard) {
+// Returns the item as ranks of this shard and this part of the model hold it, if they have an item
+// of their own; else as all ranks do.
+SharedItem ItemOf(const Digests& digests, int64_t item, int shard, int part) {
   SharedItem shared;
   for (int rank = 0; rank < digests.mesh.size(); ++rank) {
-    if (IsOfShard(digests, item) && digests.mesh.CoordinatesOf(rank).shard != shard) continue;
+    const MeshCoordinates at = digests.mesh.CoordinatesOf(rank);
+    if (IsOfShard(digests, item) && at.shard != shard) continue;
+    if (IsOfPart(digests, item) && at.tensor != part) continue;
     shared.holders.push_back({rank, digests.all[static_cast<size_t>(rank * digests.items + item)],
                               IsWitness(digests, item, rank)});
   }
@@ -69,8 +80,9 @@ std::vector<Finding> FindDifferences(const Digests& digests, const std::vector<P
   std::vector<Finding> found;
   for (int64_t item = 0; item < digests.items; ++item) {
     const int shards = IsOfShard(digests, item) ? digests.mesh.shard : 1;
-    for (int shard = 0; shard < shards; ++shard) {
-      auto difference = JudgeItem(ItemOf(digests, item, shard), proofs);
+    const int parts = IsOfPart(digests, item) ? digests.mesh.tensor : 1;
+    for (int place = 0; place < shards * parts; ++place) {
+      auto difference = JudgeItem(ItemOf(digests, item, place / parts, place % parts), proofs);
       if (difference) found.push_back({item, *std::move(difference)});
     }
   }
@@ -152,13 +164,16 @@ absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape
   MUSTER_RETURN_IF_ERROR(world.AllGather(gathered, ToTensor(digest), "digests")->Wait());
   const int64_t* numbers = gathered.const_data_ptr<int64_t>();
   const std::vector<int64_t> all(numbers, numbers + gathered.numel());
-  std::vector<Shard> wanted;
-  for (int rank = 0; rank < world.size(); ++rank) wanted.push_back(ShardOf(mesh, rank));
+  std::vector<CopyPlace> wanted;
+  for (int rank = 0; rank < world.size(); ++rank) wanted.push_back(PlaceOf(mesh, rank));
+  std::vector<bool> is_part;
+  for (const Unit& unit : state.units()) is_part.push_back(unit.layout().is_part);
   const Digests digests = {.mesh = mesh,
                            .all = all,
                            .items = items,
                            .units = static_cast<int64_t>(state.units().size()),
                            .divides_values = state.divides_values(),
+                           .is_part = std::move(is_part),
                            .witnesses = Witnesses(resume, wanted)};
   std::vector<Finding> found = FindDifferences(digests, {});
   if (found.empty()) return absl::OkStatus();

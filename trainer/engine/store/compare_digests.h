@@ -13,10 +13,11 @@ namespace muster::trainer {
 
 // Called by all ranks that have come to the resume point, with all values gathered. Fails unless
 // the values of every unit, the version and the counts are equal everywhere, and the optimizer's
-// state on ranks of one shard. The ranks that are wrong (trainer/commit/judge_item.h) give up their
-// weights and receive in the next round: DataLoss. `prove` is called where there is no majority; it
-// says what the checkpoint of this version says of this rank. FailedPrecondition if nothing tells
-// who is right: every rank then keeps what it has.
+// state on ranks of one shard; what a tensor axis divides, on ranks of one part of the model. The
+// ranks that are wrong (trainer/commit/judge_item.h) give up their weights and receive in the next
+// round: DataLoss. `prove` is called where there is no majority; it says what the checkpoint of
+// this version says of this rank. FailedPrecondition if nothing tells who is right: every rank then
+// keeps what it has.
 absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
                             Communicator& world, TrainingState& state,
                             absl::FunctionRef<Proof()> prove);

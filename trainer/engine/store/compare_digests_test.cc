@@ -1,5 +1,6 @@
 #include "trainer/engine/store/compare_digests.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
@@ -36,12 +37,16 @@ class CompareDigestsTest : public RejoinTest {
     LocalGroups groups(mesh);
     Outcome outcome{std::vector<absl::Status>(ranks), {}};
     std::vector<int> kept(ranks);
+    for (int part = 0; part < mesh.tensor; ++part) TruthOf(part, mesh.tensor);
     std::vector<std::thread> threads;
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
-        auto state = MakeTinyState(TinyOptions(), 0.0);
+        TrainingOptions options = TinyOptions();
+        options.parts = mesh.tensor;
+        const CopyPlace place = PlaceOf(mesh, r);
+        auto state = MakeTinyState(options, 0.0, nullptr, place.part.index);
         Enter(*truth_.state->applied(), 1, *state);
-        Hold(ShardOf(mesh, r), *truth_.state, *state);
+        Hold(place.shard, TruthOf(place.part.index, mesh.tensor), *state);
         change(r, *state);
         const RoundGroups of_rank = groups.Of(r);
         if (of_rank.shard != nullptr) EXPECT_TRUE(GatherValues(*of_rank.shard, *state).ok());
@@ -56,8 +61,8 @@ class CompareDigestsTest : public RejoinTest {
   }
   ResumePoint AllLive(const MeshShape& mesh) {
     std::vector<std::optional<Shard>> held;
-    for (int r = 0; r < mesh.size(); ++r) held.emplace_back(ShardOf(mesh, r));
-    return Resume(held);
+    for (int r = 0; r < mesh.size(); ++r) held.emplace_back(PlaceOf(mesh, r).shard);
+    return Resume(held, {}, mesh.tensor);
   }
   // Changes one weight of these ranks, each in its own way.
   static std::function<void(int, TrainingState&)> Spoil(const std::vector<int>& ranks) {
@@ -133,6 +138,27 @@ TEST_F(CompareDigestsTest, OfADividedStateEverySliceHasAMajorityOfItsOwn) {
                           NameOfUnit(1)));
   }
   EXPECT_EQ(outcome.kept, (std::vector<bool>{true, false, true, true, true, true}));
+}
+
+// Ranks 1, 3 and 5 have the second part; all have the units that are whole.
+TEST_F(CompareDigestsTest, EveryPartOfTheModelHasAMajorityOfItsOwnAndWhatIsWholeOneOfAll) {
+  const MeshShape mesh{.data = 3, .tensor = 2};
+  EXPECT_TRUE(Compare(mesh, AllLive(mesh), Spoil({})).said[0].ok());
+  const auto spoil = [&](bool part) {
+    return Compare(mesh, AllLive(mesh), [part](int rank, TrainingState& state) {
+      const auto unit = std::find_if(state.units().begin(), state.units().end(),
+                                     [&](const auto& u) { return u.layout().is_part == part; });
+      if (rank == 3) unit->held().values.narrow(0, 3, 1).add_(1.0);
+    });
+  };
+  const Outcome of_part = spoil(true), of_whole = spoil(false);
+  EXPECT_THAT(std::string(of_part.said[0].message()),
+              HasSubstr("rank 3 and ranks 1 and 5 differ at step 2 (attempt 1) in the values"));
+  EXPECT_THAT(std::string(of_whole.said[0].message()),
+              HasSubstr("rank 3 and ranks 0, 1, 2, 4 and 5 differ at step 2 (attempt 1)"));
+  for (const Outcome& outcome : {of_part, of_whole}) {
+    EXPECT_EQ(outcome.kept, (std::vector<bool>{true, true, true, false, true, true}));
+  }
 }
 
 TEST_F(CompareDigestsTest, CountsAreComparedToo) {

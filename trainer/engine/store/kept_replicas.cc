@@ -8,9 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_listing.h"
 #include "trainer/checkpoint/reader.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/commit/version.h"
-#include "trainer/engine/link/copy_folder.h"
 #include "trainer/engine/link/tensor_bytes.h"
+#include "trainer/engine/store/copy_folder.h"
 
 namespace muster::trainer {
 namespace {
@@ -53,10 +54,12 @@ void KeptReplicas::SetFolders(std::vector<std::string> folders) {
 }
 
 void KeptReplicas::AddTo(v1alpha1::RankPosition& position) const {
+  const int parts = ToPlace(position.slice()).part.count;
   for (const std::string& folder : folders_) {
     for (v1alpha1::StateCopy& replica : ListCopies(files_, folder, job_uid_)) {
       if (position.replicas_size() >= kMostListed) return;
       if (!failed_.IsOffered(PathOf(folder, replica.version()))) continue;
+      if (ToPlace(replica.slice()).part.count != parts) continue;
       *position.add_replicas() = std::move(replica);
     }
   }
@@ -69,7 +72,7 @@ void KeptReplicas::Refuse(const std::string& path, const absl::Status& why) {
 }
 
 absl::StatusOr<std::unique_ptr<StoredSlice>> KeptReplicas::Open(const v1alpha1::Version& version,
-                                                                const Shard& shard) {
+                                                                const CopyPlace& place) {
   std::vector<std::string> folders = folders_;
   folders.push_back(own_folder_);
   for (const std::string& folder : folders) {
@@ -77,12 +80,13 @@ absl::StatusOr<std::unique_ptr<StoredSlice>> KeptReplicas::Open(const v1alpha1::
     auto reader = CheckpointReader::Open(files_, path);
     if (!reader.ok()) continue;
     const RunRecord& run = (*reader)->manifest().run;
-    const std::optional<Shard> held = ShardOfCopy(run);
-    if (run.step != version.step() || run.attempt != version.attempt() || held != shard) continue;
+    const std::optional<CopyPlace> held = PlaceOfCopy(run);
+    if (run.step != version.step() || run.attempt != version.attempt() || held != place) continue;
     return std::make_unique<Slice>(*this, *std::move(reader));
   }
-  return absl::NotFoundError(absl::StrCat("no replica of shard ", shard.index, " of ", shard.count,
-                                          " of ", ToText(version), " is kept on this worker"));
+  return absl::NotFoundError(absl::StrCat("no replica of shard ", place.index(), " of ",
+                                          place.count(), " of ", ToText(version),
+                                          " is kept on this worker"));
 }
 
 }  // namespace muster::trainer

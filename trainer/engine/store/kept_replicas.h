@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/files/files.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
-#include "trainer/engine/link/copy_folder.h"
+#include "trainer/engine/store/copy_folder.h"
 #include "trainer/engine/store/rejoin.h"
 #include "trainer/parallel/slices.h"
 
@@ -29,14 +29,14 @@ class KeptReplicas {
 
   // Call when a round is prepared.
   void SetFolders(std::vector<std::string> folders);
-  // Adds the complete replicas to this rank's position.
+  // Adds the complete replicas to this rank's position: those of models in as many parts as there.
   void AddTo(v1alpha1::RankPosition& position) const;
-  // Returns the replica of that slice, or this rank's own copy of it; the result must not outlive
+  // Returns the replica of that place, or this rank's own copy of it; the result must not outlive
   // this. NotFound if neither is kept. A copy that proves damaged or of another model when it is
   // read is not offered again; one that cannot be read for another reason is, until it has failed
   // three times.
   absl::StatusOr<std::unique_ptr<StoredSlice>> Open(const v1alpha1::Version& version,
-                                                    const Shard& shard);
+                                                    const CopyPlace& place);
   // Returns the bytes that were read since the last SetFolders().
   int64_t bytes_read() const { return bytes_read_; }
 

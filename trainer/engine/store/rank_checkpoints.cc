@@ -279,11 +279,11 @@ absl::Status RankCheckpoints::SaveAfterRound(const v1alpha1::RoundId& round,
   MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
   if (directory_->IsComplete(state_, round)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const bool takes, directory_->TakeShard(state_, round));
-  const Shard place = state_.PlaceInCopy();
+  const CopyPlace place = state_.place();
   if (takes) {
     MUSTER_RETURN_IF_ERROR(directory_->Save(
         state_,
-        {.round = round, .rank = place.index, .world_size = place.count, .after_round = true}));
+        {.round = round, .rank = place.index(), .world_size = place.count(), .after_round = true}));
     MUSTER_RETURN_IF_ERROR(WaitUntilWritten(interrupt));
     if (place.whole()) {
       return directory_->IsComplete(state_, round)

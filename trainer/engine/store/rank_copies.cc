@@ -7,6 +7,7 @@
 #include "base/byte_text.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "trainer/commit/held_places.h"
 
 namespace muster::trainer {
 namespace {
@@ -31,7 +32,10 @@ void RankCopies::FinishCopy() {
 
 void RankCopies::AddTo(v1alpha1::RankPosition& position) {
   if (copies_ == nullptr) return;
-  for (auto& copy : copies_->List()) *position.add_copies() = std::move(copy);
+  for (auto& copy : copies_->List()) {
+    const bool of_this_part = ToPlace(copy.slice()).part == state_.part();
+    if (of_this_part) *position.add_copies() = std::move(copy);
+  }
 }
 
 absl::StatusOr<int64_t> RankCopies::Load(const v1alpha1::Version& version) {

@@ -11,7 +11,7 @@
 #include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "trainer/commit/held_shards.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/commit/version.h"
 #include "trainer/engine/link/message_tensor.h"
 #include "trainer/engine/step/slice_gather.h"
@@ -136,18 +136,46 @@ class UnitTransfer {
 // One transfer, as this rank takes part in it.
 struct Transfer {
   const v1alpha1::ResumePoint& resume;
-  const std::vector<std::optional<Shard>> held;  // by holder
+  const std::vector<std::optional<CopyPlace>> held;  // by holder
+  const std::vector<CopyPlace> wanted;               // by rank
   const StoredSlices& stored;
   Communicator& world;
   const TrainingState& state;
   int64_t received = 0;  // bytes, from the memory of other ranks
 
+  const CopyPlace& mine() const { return wanted[static_cast<size_t>(world.rank())]; }
   bool had() const { return held[static_cast<size_t>(world.rank())].has_value(); }
   bool IsStored(int holder) const { return holder >= world.size(); }
   int RankOf(int holder) const { return RankOfHolder(resume, world.size(), holder); }
 };
 
-// Moves this rank's part of `move` of one unit.
+// How one unit moves among the ranks that have it alike.
+struct UnitPlan {
+  int64_t chunks = 0;
+  std::vector<SliceMove> moves;
+};
+
+// Plans the moves of a unit: of one that is whole among all ranks, of others among the ranks of the
+// model's part `part`.
+absl::StatusOr<UnitPlan> PlanUnit(const UnitLayout& unit, int part, const Transfer& transfer,
+                                  std::vector<int64_t>& sent) {
+  const auto has = [&](const CopyPlace& place) {
+    return !unit.is_part || place.part.index == part;
+  };
+  std::vector<std::optional<Shard>> held, wanted;
+  for (const std::optional<CopyPlace>& place : transfer.held) {
+    held.push_back(place && has(*place) ? std::optional(place->shard) : std::nullopt);
+  }
+  for (const CopyPlace& place : transfer.wanted) {
+    wanted.push_back(has(place) ? std::optional(place.shard) : std::nullopt);
+  }
+  UnitPlan plan;
+  plan.chunks = unit.is_part ? unit.chunks_of_parts[static_cast<size_t>(part)] : unit.chunks();
+  MUSTER_ASSIGN_OR_RETURN(plan.moves, PlanMoves(plan.chunks, held, wanted, sent));
+  return plan;
+}
+
+// Moves this rank's part of `move` of one unit with so many chunks.
 absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer,
                        UnitTransfer& unit) {
   const int from = transfer.RankOf(move.from);
@@ -158,7 +186,7 @@ absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer
     }
     return unit.SendStored(
         move, *transfer.stored[static_cast<size_t>(move.from - transfer.world.size())],
-        SliceOf(chunks, *transfer.held[static_cast<size_t>(move.from)]), transfer.world);
+        SliceOf(chunks, transfer.held[static_cast<size_t>(move.from)]->shard), transfer.world);
   }
   if (move.to == transfer.world.rank()) {
     const int64_t bytes =
@@ -168,16 +196,19 @@ absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer
   return absl::OkStatus();
 }
 
-// Moves this rank's pieces of one unit by a plan of all ranks. What rests elsewhere is in memory
-// meanwhile, and, as everything that `next`, or a rank that held nothing, gets, is kept afterwards.
-absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, const Holding* next,
-                      Transfer& transfer) {
-  const TrainingState& state = transfer.state;
-  const bool had = transfer.had();
-  const bool sends = std::any_of(moves.begin(), moves.end(), [&](const SliceMove& move) {
+// Returns true if this rank sends anything by the plan.
+bool Sends(const UnitPlan& plan, const Transfer& transfer) {
+  return std::any_of(plan.moves.begin(), plan.moves.end(), [&](const SliceMove& move) {
     return transfer.RankOf(move.from) == transfer.world.rank();
   });
-  if (had && next == nullptr && !sends) return absl::OkStatus();
+}
+
+// Moves this rank's pieces of one unit by a plan of all ranks that have it. What rests elsewhere is
+// in memory meanwhile, and everything that `next`, or a rank that held nothing, gets is kept.
+absl::Status MoveUnit(int unit, const UnitPlan& plan, const Holding* next, Transfer& transfer) {
+  const TrainingState& state = transfer.state;
+  const bool had = transfer.had();
+  if (had && next == nullptr && !Sends(plan, transfer)) return absl::OkStatus();
   if (had) MUSTER_RETURN_IF_ERROR(state.rests().Bring(unit));
   const StateRests& into = next == nullptr ? state.rests() : next->rests;
   if (!had || next != nullptr) into.MakeRoom(unit);
@@ -187,8 +218,8 @@ absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, const Holdi
     UnitTransfer pieces(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
                         optimizer.state(unit));
     if (had) pieces.Keep();
-    for (const SliceMove& move : moves) {
-      MUSTER_RETURN_IF_ERROR(MovePiece(state.units()[u].layout().chunks(), move, transfer, pieces));
+    for (const SliceMove& move : plan.moves) {
+      MUSTER_RETURN_IF_ERROR(MovePiece(plan.chunks, move, transfer, pieces));
     }
     MUSTER_RETURN_IF_ERROR(pieces.Finish(transfer.world));
   }
@@ -196,14 +227,32 @@ absl::Status MoveUnit(int unit, const std::vector<SliceMove>& moves, const Holdi
   return had && next == nullptr ? absl::OkStatus() : into.Keep(unit);
 }
 
+// Sends what this rank reads from replicas of another part of the unit than its own.
+absl::Status SendOtherPart(int unit, const UnitPlan& plan, Transfer& transfer) {
+  if (!Sends(plan, transfer)) return absl::OkStatus();
+  const TrainingState& state = transfer.state;
+  UnitTransfer pieces(state, unit, state.units()[static_cast<size_t>(unit)].held(),
+                      state.optimizer().state(unit));
+  for (const SliceMove& move : plan.moves) {
+    MUSTER_RETURN_IF_ERROR(MovePiece(plan.chunks, move, transfer, pieces));
+  }
+  return pieces.Finish(transfer.world);
+}
+
 // Returns an error unless this rank has what the round's order says that it has.
 absl::Status CheckHoldings(const Transfer& transfer) {
   const TrainingState& state = transfer.state;
-  const std::optional<Shard>& had = transfer.held[static_cast<size_t>(transfer.world.rank())];
-  if (had && !(*had == state.shard())) {
+  const auto& had = transfer.held[static_cast<size_t>(transfer.world.rank())];
+  if (had && !(*had == state.place())) {
     return absl::InternalError(absl::StrCat("the order to go says that this rank holds shard ",
-                                            had->index, " of ", had->count, ", and it holds ",
-                                            state.shard().index, " of ", state.shard().count));
+                                            had->index(), " of ", had->count(), ", and it holds ",
+                                            state.place().index(), " of ", state.place().count()));
+  }
+  for (const std::optional<CopyPlace>& place : transfer.held) {
+    if (!place || place->part.count == state.part().count) continue;
+    return absl::InternalError(
+        absl::StrCat("the order to go names state of a model in ", place->part.count,
+                     " parts, and the ranks of this round have it in ", state.part().count));
   }
   for (int i = 0; i < transfer.resume.replicas_size(); ++i) {
     if (transfer.resume.replicas(i).rank() != transfer.world.rank()) continue;
@@ -215,14 +264,26 @@ absl::Status CheckHoldings(const Transfer& transfer) {
   return absl::OkStatus();
 }
 
+// Moves one unit, part after part: all ranks make the same plans, in the same order.
+absl::Status MoveParts(int unit, const Holding* next, Transfer& transfer,
+                       std::vector<int64_t>& sent) {
+  const UnitLayout& layout = transfer.state.units()[static_cast<size_t>(unit)].layout();
+  const int own = transfer.state.part().index;
+  const auto parts = static_cast<int>(layout.chunks_of_parts.size());
+  for (int part = 0; part < parts; ++part) {
+    MUSTER_ASSIGN_OR_RETURN(const UnitPlan plan, PlanUnit(layout, part, transfer, sent));
+    MUSTER_RETURN_IF_ERROR(!layout.is_part || part == own ? MoveUnit(unit, plan, next, transfer)
+                                                          : SendOtherPart(unit, plan, transfer));
+  }
+  return absl::OkStatus();
+}
+
 // Fills `next`, which this rank will hold, or, if it is null, the rest of what it holds.
-absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next, Transfer& transfer) {
+absl::Status MoveSlices(const Holding* next, Transfer& transfer) {
   const TrainingState& state = transfer.state;
   std::vector<int64_t> sent(transfer.held.size());
   for (size_t u = 0; u < state.units().size(); ++u) {
-    const auto moves = PlanMoves(state.units()[u].layout().chunks(), transfer.held, wanted, sent);
-    const absl::Status moved =
-        moves.ok() ? MoveUnit(static_cast<int>(u), *moves, next, transfer) : moves.status();
+    const absl::Status moved = MoveParts(static_cast<int>(u), next, transfer, sent);
     if (moved.ok()) continue;
     state.rests().Discard();
     transfer.world.Abort("the transfer of the state broke off");
@@ -234,22 +295,23 @@ absl::Status MoveSlices(const std::vector<Shard>& wanted, const Holding* next, T
 
 }  // namespace
 
-Shard ShardOf(const MeshShape& mesh, int rank) {
-  return {mesh.CoordinatesOf(rank).shard, mesh.shard};
+CopyPlace PlaceOf(const MeshShape& mesh, int rank) {
+  const MeshCoordinates at = mesh.CoordinatesOf(rank);
+  return {{at.tensor, mesh.tensor}, {at.shard, mesh.shard}};
 }
 
 absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
                                       Communicator& world, TrainingState& state,
                                       const StoredSlices& stored) {
   const int rank = world.rank();
+  std::vector<CopyPlace> wanted;
+  for (int r = 0; r < world.size(); ++r) wanted.push_back(PlaceOf(mesh, r));
   Transfer transfer = {.resume = resume,
-                       .held = HeldShards(resume, world.size()),
+                       .held = HeldPlaces(resume, world.size()),
+                       .wanted = std::move(wanted),
                        .stored = stored,
                        .world = world,
                        .state = state};
-  std::vector<Shard> wanted;
-  for (int r = 0; r < world.size(); ++r) wanted.push_back(ShardOf(mesh, r));
-  const Shard& mine = wanted[static_cast<size_t>(rank)];
   MUSTER_RETURN_IF_ERROR(CheckHoldings(transfer));
   for (const int receiver : resume.receivers()) {
     if (rank == resume.donor()) {
@@ -258,13 +320,14 @@ absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const
       MUSTER_RETURN_IF_ERROR(ReceivePosition(resume.version(), resume.donor(), world, state));
     }
   }
+  const Shard& mine = transfer.mine().shard;
   if (!transfer.had()) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
   if (state.Holds(mine)) {
-    MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, nullptr, transfer));
+    MUSTER_RETURN_IF_ERROR(MoveSlices(nullptr, transfer));
     return transfer.received;
   }
   MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine));
-  MUSTER_RETURN_IF_ERROR(MoveSlices(wanted, &next, transfer));
+  MUSTER_RETURN_IF_ERROR(MoveSlices(&next, transfer));
   state.Adopt(std::move(next));
   return transfer.received;
 }

@@ -19,10 +19,11 @@ namespace muster::trainer {
 // The steps by which the ranks of a new round come to hold one version. A failure loses only state
 // that was being replaced.
 
-// Returns the part of the state that a rank holds in rounds of this layout.
-Shard ShardOf(const MeshShape& mesh, int rank);
+// Returns what a rank holds of a copy of the state in rounds of this layout.
+CopyPlace PlaceOf(const MeshShape& mesh, int rank);
 
-// A slice of the state that is stored where this rank can read it.
+// A slice of the state that is stored where this rank can read it. It may be of another part of the
+// model than this rank's.
 class StoredSlice {
  public:
   virtual ~StoredSlice() = default;
@@ -34,11 +35,11 @@ class StoredSlice {
 // By the place in ResumePoint.replicas; null for those that other ranks read.
 using StoredSlices = std::vector<std::unique_ptr<StoredSlice>>;
 
-// Gives every rank its shard of the new layout, if the round resumes LIVE or from copies that are
-// loaded. A rank receives what it lacks from ranks that hold it, or have it in `stored`; several of
-// them send at once. A rank keeps what it had until it has all of its new shard, so a transfer that
-// breaks off costs only ranks that held nothing. Called by all ranks; after an error `world` is
-// aborted.
+// Gives every rank its shard of its part of the model in the new layout, if the round resumes LIVE
+// or from copies that are loaded. A rank receives what it lacks from ranks that hold it, or have it
+// in `stored`; several of them send at once. A rank keeps what it had until it has all of its new
+// shard, so a transfer that breaks off costs only ranks that held nothing. Called by all ranks;
+// after an error `world` is aborted.
 //
 // Returns the bytes that this rank received from the memory of other ranks. Bytes from their
 // `stored` slices are not counted, because the ranks that read them count them.

@@ -57,6 +57,25 @@ TEST_F(RejoinReplicasTest, BytesOfAReplicaAreNotAmongThoseReceivedFromMemory) {
   EXPECT_THAT(received_, ElementsAre(0, BytesOf({0, 2})));
 }
 
+// Parts of a vocabulary that two ranks divide have different numbers of chunks.
+TEST_F(RejoinReplicasTest, ARankReadsTheReplicaOfAnotherPartOfTheModelThanItsOwn) {
+  const TrainingOptions options = Dividing({});
+  for (int lost = 0; lost < 2; ++lost) {
+    std::vector<std::optional<Shard>> held(4);
+    held[static_cast<size_t>(1 - lost)] = Shard{};
+    for (int keeper = 0; keeper < 4; ++keeper) {
+      for (const MeshShape& after :
+           {MeshShape{.data = 2, .tensor = 2}, MeshShape{.shard = 2, .tensor = 2}}) {
+        for (const absl::Status& status :
+             Move(held, after, options, options, {{keeper, Shard{}, lost}})) {
+          EXPECT_TRUE(status.ok())
+              << "part " << lost << " lost, kept by " << keeper << ": " << status;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(RejoinReplicasTest, ReplicasServeEveryDivisionWhereverStateRests) {
   const Division all = {.values = true, .gradients = true};
   for (const TrainingOptions& options :

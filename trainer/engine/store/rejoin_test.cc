@@ -1,5 +1,6 @@
 #include "trainer/engine/store/rejoin.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <thread>
@@ -26,7 +27,8 @@ TEST_F(RejoinTest, EveryLayoutBecomesEveryOtherBesideRanksThatHeldNothing) {
     for (const MeshShape& after : layouts) {
       if (after.size() < before.size()) continue;
       std::vector<std::optional<Shard>> held(static_cast<size_t>(after.size()));
-      for (int r = 0; r < before.size(); ++r) held[static_cast<size_t>(r)] = ShardOf(before, r);
+      for (int r = 0; r < before.size(); ++r)
+        held[static_cast<size_t>(r)] = PlaceOf(before, r).shard;
       for (const absl::Status& status : Move(held, after)) {
         EXPECT_TRUE(status.ok()) << before.data << " x " << before.shard << " to " << after.data
                                  << " x " << after.shard << ": " << status;
@@ -35,12 +37,47 @@ TEST_F(RejoinTest, EveryLayoutBecomesEveryOtherBesideRanksThatHeldNothing) {
   }
 }
 
+// The parts are not of one size: two ranks divide a vocabulary of 61.
+TEST_F(RejoinTest, EveryLayoutOfPartsBecomesEveryOtherOfAsMany) {
+  const std::vector<MeshShape> layouts = {{.data = 2, .tensor = 2},
+                                          {.shard = 2, .tensor = 2},
+                                          {.shard = 3, .tensor = 2},
+                                          {.data = 2, .shard = 2, .tensor = 2}};
+  for (const Division& division : {Division{}, Division{.values = true, .gradients = true}}) {
+    for (const MeshShape& before : layouts) {
+      for (const MeshShape& after : layouts) {
+        if (after.size() < before.size()) continue;
+        std::vector<std::optional<Shard>> held(static_cast<size_t>(after.size()));
+        for (int r = 0; r < before.size(); ++r) {
+          held[static_cast<size_t>(r)] = PlaceOf(before, r).shard;
+        }
+        for (const absl::Status& status : Move(held, after, division, division)) {
+          EXPECT_TRUE(status.ok()) << before.data << " x " << before.shard << " to " << after.data
+                                   << " x " << after.shard << ": " << status;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(RejoinTest, WhatEveryRankHasComesFromAnyPartAndTheRestFromTheSameOne) {
+  // Only the last rank is left of those with the second part.
+  const auto said = Move({Shard{}, std::nullopt, std::nullopt, Shard{}}, {.data = 2, .tensor = 2});
+  for (const absl::Status& status : said) EXPECT_TRUE(status.ok()) << status;
+  // No rank of the second part is left: all find that alike, unless another broke off before.
+  const auto lost = Move({Shard{}, std::nullopt, Shard{}, std::nullopt}, {.data = 2, .tensor = 2});
+  for (const absl::Status& status : lost) {
+    EXPECT_TRUE(absl::IsInternal(status) || absl::IsUnavailable(status)) << status;
+  }
+  EXPECT_TRUE(std::any_of(lost.begin(), lost.end(), absl::IsInternal));
+}
+
 TEST_F(RejoinTest, EveryDivisionBecomesEveryOtherInTheSameLayoutAndInAnother) {
   const MeshShape mesh{.data = 2, .shard = 2};
   const std::vector<Division> divisions = {
       {}, {.gradients = true}, {.values = true, .gradients = true}};
   std::vector<std::optional<Shard>> held;
-  for (int r = 0; r < 4; ++r) held.push_back(ShardOf(mesh, r));
+  for (int r = 0; r < 4; ++r) held.push_back(PlaceOf(mesh, r).shard);
   held[1].reset();
   for (const Division& before : divisions) {
     for (const Division& after : divisions) {
@@ -144,6 +181,11 @@ TEST_F(RejoinTest, AnOrderThatMistakesWhatARankHoldsIsRefused) {
                 .status()
                 .message(),
             "the order to go says that this rank holds shard 1 of 2, and it holds 0 of 1");
+  EXPECT_EQ(
+      TransferState(Resume({Shard{}}, {{.rank = 0}}, 2), {.data = 1}, *groups.Of(0).world, *state)
+          .status()
+          .message(),
+      "the order to go says that this rank holds shard 0 of 2, and it holds 0 of 1");
 }
 
 }  // namespace

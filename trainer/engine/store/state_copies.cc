@@ -16,10 +16,11 @@
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/commit/version.h"
-#include "trainer/engine/link/copy_folder.h"
 #include "trainer/engine/link/tensor_bytes.h"
 #include "trainer/engine/link/torch_errors.h"
+#include "trainer/engine/store/copy_folder.h"
 #include "trainer/parallel/slices.h"
 
 namespace muster::trainer {
@@ -94,7 +95,7 @@ RunRecord RecordOf(const TrainingState& state, const v1alpha1::RoundId& round,
   record.skipped_in_row = state.counts().skipped.in_row;
   record.skipped_total = state.counts().skipped.total;
   record.seed = state.options().seed;
-  record.layout = {{"shard", state.shard().index}, {"shards", state.shard().count}};
+  record.layout = LayoutOfCopy(state.place());
   return record;
 }
 
@@ -143,8 +144,8 @@ void StateCopies::BeginRound(const TrainingState& state) {
   std::vector<std::string> kept;
   for (const v1alpha1::StateCopy& copy : List()) {
     const v1alpha1::Version& version = copy.version();
-    const bool of_this_slice = Shard{copy.slice().shard(), copy.slice().shards()} == state.shard();
-    if (Same(version, *state.applied()) && !of_this_slice) continue;
+    const bool of_this_place = ToPlace(copy.slice()) == state.place();
+    if (Same(version, *state.applied()) && !of_this_place) continue;
     if (copy.history() == state.commit().history() && version.step() <= state.applied()->step() &&
         version.attempt() <= state.applied()->attempt()) {
       kept.push_back(CheckpointName(version.step()));
@@ -206,11 +207,12 @@ absl::StatusOr<int64_t> StateCopies::LoadFrom(const std::string& path,
                                               TrainingState& state) {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(files_, path));
   const RunRecord& run = reader->manifest().run;
-  const std::optional<Shard> shard = ShardOfCopy(run);
-  if (run.step != version.step() || run.attempt != version.attempt() || !shard) {
+  const std::optional<CopyPlace> place = PlaceOfCopy(run);
+  if (run.step != version.step() || run.attempt != version.attempt() || !place ||
+      !(place->part == state.part())) {
     return absl::NotFoundError(absl::StrCat(path, ": is no copy of ", ToText(version)));
   }
-  MUSTER_RETURN_IF_ERROR(state.Divide(*shard));
+  MUSTER_RETURN_IF_ERROR(state.Divide(place->shard));
   const std::vector<NamedTensor> tensors = TensorsOf(state);
   MUSTER_RETURN_IF_ERROR(CheckTensors(reader->manifest(), RecordsOf(tensors)));
   for (const NamedTensor& flat : tensors) MUSTER_RETURN_IF_ERROR(Fill(*reader, flat));

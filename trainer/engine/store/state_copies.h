@@ -14,8 +14,8 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/writer.h"
-#include "trainer/engine/link/copy_folder.h"
 #include "trainer/engine/state/training_state.h"
+#include "trainer/engine/store/copy_folder.h"
 
 namespace muster::trainer {
 

@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_ENGINE_TESTING_REJOIN_FIXTURE_H_
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "ATen/ops/equal.h"
 #include "gtest/gtest.h"
 #include "trainer/comm/local_communicator.h"
+#include "trainer/commit/held_places.h"
 #include "trainer/commit/judge_item.h"
 #include "trainer/engine/store/compare_digests.h"
 #include "trainer/engine/store/rejoin.h"
@@ -21,7 +23,8 @@
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
-// The states of ranks that run as threads, which come to other slices of one truth.
+// The states of ranks that run as threads, which come to other slices of one truth. Of a model that
+// a tensor axis divides there is a truth for each part.
 namespace muster::trainer {
 
 inline TrainingOptions Dividing(const Division& divided, const OffloadOptions& offload = {}) {
@@ -109,44 +112,62 @@ class StoredTruth final : public StoredSlice {
 struct Replica {
   int rank = 0;
   Shard shard;
+  int part = 0;  // of the model
 };
 
 class RejoinTest : public testing::Test {
  protected:
   RejoinTest() { truth_.Losses(2); }
 
+  // Returns all of what ranks of that part of a model in `parts` hold.
+  const TrainingState& TruthOf(int part, int parts) {
+    if (parts == 1) return *truth_.state;
+    std::unique_ptr<TrainingState>& truth = truths_[{part, parts}];
+    if (truth != nullptr) return *truth;
+    TrainingOptions options = TinyOptions();
+    options.parts = parts;
+    truth = MakeTinyState(options, 0.0, nullptr, part);
+    for (size_t u = 0; u < truth->units().size(); ++u) {
+      double factor = 2.0;
+      for (at::Tensor& state : truth->optimizer().state(static_cast<int>(u))) {
+        state.copy_(truth->units()[u].held().values).mul_(factor);
+        factor += 1.0;
+      }
+    }
+    truth->set_counts(truth_.state->counts());
+    return *truth;
+  }
+  // `held` is of the model's part that a rank has in rounds with `parts` of them.
   v1alpha1::ResumePoint Resume(const std::vector<std::optional<Shard>>& held,
-                               const std::vector<Replica>& replicas = {}) {
+                               const std::vector<Replica>& replicas = {}, int parts = 1) {
     v1alpha1::ResumePoint resume;
     resume.set_source(v1alpha1::ResumePoint::LIVE);
     *resume.mutable_version() = *truth_.state->applied();
     resume.set_donor(-1);
     for (int r = 0; r < static_cast<int>(held.size()); ++r) {
       const auto& shard = held[static_cast<size_t>(r)];
-      v1alpha1::StateSlice& slice = *resume.add_slices();
+      const ModelPart part = {r % parts, parts};
+      *resume.add_slices() = shard ? ToSlice({part, *shard}) : v1alpha1::StateSlice();
       if (!shard) {
         resume.add_receivers(r);
         continue;
       }
       if (resume.donor() < 0) resume.set_donor(r);
-      slice.set_shard(shard->index);
-      slice.set_shards(shard->count);
     }
     for (const Replica& replica : replicas) {
       v1alpha1::ReplicaSource& source = *resume.add_replicas();
       source.set_rank(replica.rank);
-      source.mutable_slice()->set_shard(replica.shard.index);
-      source.mutable_slice()->set_shards(replica.shard.count);
+      *source.mutable_slice() = ToSlice({{replica.part, parts}, replica.shard});
     }
     return resume;
   }
   // Returns what `rank` reads of the replicas.
-  StoredSlices Stored(const std::vector<Replica>& replicas, int rank) {
+  StoredSlices Stored(const std::vector<Replica>& replicas, int rank, int parts) {
     StoredSlices stored;
     for (const Replica& replica : replicas) {
       stored.emplace_back();
       if (replica.rank != rank) continue;
-      stored.back() = std::make_unique<StoredTruth>(*truth_.state, replica.shard);
+      stored.back() = std::make_unique<StoredTruth>(TruthOf(replica.part, parts), replica.shard);
     }
     return stored;
   }
@@ -172,10 +193,11 @@ class RejoinTest : public testing::Test {
     return Move(held, mesh, Dividing(before), Dividing(after));
   }
   std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
-                                 const MeshShape& mesh, const TrainingOptions& before,
-                                 const TrainingOptions& after,
-                                 const std::vector<Replica>& replicas = {}) {
-    const v1alpha1::ResumePoint resume = Resume(held, replicas);
+                                 const MeshShape& mesh, TrainingOptions before,
+                                 TrainingOptions after, const std::vector<Replica>& replicas = {}) {
+    before.parts = after.parts = mesh.tensor;
+    for (int part = 0; part < mesh.tensor; ++part) TruthOf(part, mesh.tensor);
+    const v1alpha1::ResumePoint resume = Resume(held, replicas, mesh.tensor);
     LocalGroups groups(mesh);
     std::vector<std::unique_ptr<Communicator>> alone;
     for (size_t r = 0; r < held.size(); ++r) {
@@ -187,13 +209,15 @@ class RejoinTest : public testing::Test {
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
         const auto rank = static_cast<size_t>(r);
-        auto state = MakeTinyState(before, 0.0, &disk_);
+        const int part = r % mesh.tensor;
+        const TrainingState& truth = TruthOf(part, mesh.tensor);
+        auto state = MakeTinyState(before, 0.0, &disk_, part);
         Enter(*truth_.state->applied(), 1, *state);
-        if (held[rank]) Hold(*held[rank], *truth_.state, *state);
+        if (held[rank]) Hold(*held[rank], truth, *state);
         EXPECT_TRUE(state->Configure(after).ok());
         const RoundGroups of_rank = groups.Of(r);
         const auto received =
-            TransferState(resume, mesh, *of_rank.world, *state, Stored(replicas, r));
+            TransferState(resume, mesh, *of_rank.world, *state, Stored(replicas, r, mesh.tensor));
         said[rank] = received.status();
         if (!received.ok()) return;
         received_[rank] = *received;
@@ -202,7 +226,7 @@ class RejoinTest : public testing::Test {
         if (!said[rank].ok()) return;
         said[rank] =
             CompareDigests(resume, mesh, *of_rank.world, *state, [] { return Proof::kNone; });
-        if (said[rank].ok() && !Holds(ShardOf(mesh, r), *truth_.state, *state)) {
+        if (said[rank].ok() && !Holds(PlaceOf(mesh, r).shard, truth, *state)) {
           said[rank] = absl::InternalError("holds something else");
         }
       });
@@ -214,6 +238,7 @@ class RejoinTest : public testing::Test {
   MemoryStateFiles disk_;
   std::vector<int64_t> received_;  // bytes by rank, in the last move; -1: it failed
   SoloEngine truth_{TinyOptions()};
+  std::map<std::pair<int, int>, std::unique_ptr<TrainingState>> truths_;  // by part, and parts
 };
 
 }  // namespace muster::trainer

@@ -123,16 +123,16 @@ inline TrainingOptions TinyOptions() {
 
 inline std::unique_ptr<TrainingState> MakeState(const TrainingOptions& options,
                                                 const planner::ModelShape& model,
-                                                StateFiles* files = nullptr) {
-  auto state = TrainingState::Create(*MakeModel(model), options, {}, files);
+                                                StateFiles* files = nullptr, int part = 0) {
+  auto state = TrainingState::Create(*MakeModel(model), options, {}, files, part);
   EXPECT_TRUE(state.ok()) << state.status();
   EXPECT_TRUE((*state)->InitializeFresh().ok());
   return *std::move(state);
 }
 
 inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options, double dropout,
-                                                    StateFiles* files = nullptr) {
-  return MakeState(options, TinyModel(dropout), files);
+                                                    StateFiles* files = nullptr, int part = 0) {
+  return MakeState(options, TinyModel(dropout), files, part);
 }
 
 }  // namespace muster::trainer

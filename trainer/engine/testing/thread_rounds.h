@@ -296,7 +296,8 @@ class ThreadTrainer {
                 ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk,
                 InitialWeights* initial = nullptr, StateCopies* copies = nullptr,
                 KeptReplicas* replicas = nullptr)
-      : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options, {}, &scratch_)),
+      : state_(*TrainingState::Create(*MakeModel(TinyModel(0.1)), options, {}, &scratch_,
+                                      settings.local_rank % options.parts)),
         feed_(options, TinyModel(0.1).vocabulary),
         network_(rounds),
         checkpoints_(disk),
@@ -349,7 +350,7 @@ class ThreadTrainer {
   }
   void Go(int64_t round, const v1alpha1::ResumePoint& resume, const v1alpha1::Mesh& mesh = {}) {
     v1alpha1::ToTrainer message;
-    if (mesh.shard() > 1) *message.mutable_go()->mutable_mesh() = mesh;
+    if (mesh.shard() > 1 || mesh.tensor() > 1) *message.mutable_go()->mutable_mesh() = mesh;
     message.mutable_go()->mutable_round()->set_round(round);
     message.mutable_go()->set_endpoint("thread:1");
     *message.mutable_go()->mutable_resume() = resume;

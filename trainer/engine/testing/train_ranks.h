@@ -105,7 +105,7 @@ inline std::vector<RankResult> TrainTinyRanks(
     const std::function<StateFiles*(int rank)>& files_of = [](int) { return nullptr; }) {
   return TrainRanks(mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
     auto state = MakeTinyState(options, 0.1, files_of(rank));
-    EXPECT_TRUE(state->Divide(ShardOf(mesh, rank)).ok());
+    EXPECT_TRUE(state->Divide(PlaceOf(mesh, rank).shard).ok());
     EXPECT_TRUE(state->InitializeFresh().ok());
     return state;
   });

@@ -99,8 +99,9 @@ class TrainerTest : public ::testing::Test {
   std::vector<int64_t> Go(const std::vector<ThreadTrainer*>& ranks,
                           const v1alpha1::ResumePoint& resume, int shard = 1) {
     v1alpha1::Mesh mesh;
-    mesh.set_data(static_cast<int>(ranks.size()) / shard);
+    mesh.set_data(static_cast<int>(ranks.size()) / shard / options_.parts);
     mesh.set_shard(shard);
+    mesh.set_tensor(options_.parts);
     for (ThreadTrainer* rank : ranks) rank->Go(round_, resume, mesh);
     std::vector<int64_t> restored;
     for (ThreadTrainer* rank : ranks) {

@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_ENGINE_LINK_COPY_FOLDER_H_
-#define MUSTER_TRAINER_ENGINE_LINK_COPY_FOLDER_H_
+#ifndef MUSTER_TRAINER_ENGINE_STORE_COPY_FOLDER_H_
+#define MUSTER_TRAINER_ENGINE_STORE_COPY_FOLDER_H_
 
 #include <map>
 #include <optional>
@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "base/files/files.h"
+#include "base/json.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/parallel/slices.h"
@@ -38,9 +39,11 @@ class FailedCopies {
   std::map<std::string, int> failures_;  // by path
 };
 
-// Returns the slice that a copy holds; nothing if its record does not say.
-std::optional<Shard> ShardOfCopy(const RunRecord& run);
+// The record's layout of a copy: the place of the rank that it is of. PlaceOfCopy returns nothing
+// if the record does not say.
+Json LayoutOfCopy(const CopyPlace& place);
+std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run);
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_LINK_COPY_FOLDER_H_
+#endif  // MUSTER_TRAINER_ENGINE_STORE_COPY_FOLDER_H_

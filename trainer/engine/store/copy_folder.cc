@@ -1,4 +1,4 @@
-#include "trainer/engine/link/copy_folder.h"
+#include "trainer/engine/store/copy_folder.h"
 
 #include <cstdint>
 
@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/logging.h"
 #include "trainer/checkpoint/reader.h"
+#include "trainer/commit/held_places.h"
 
 namespace muster::trainer {
 namespace {
@@ -39,14 +40,13 @@ std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& fol
     if (!listing.complete || listing.job_uid != job_uid) continue;
     const auto reader = CheckpointReader::Open(files, JoinPath(folder, listing.directory));
     if (!reader.ok()) continue;
-    const std::optional<Shard> shard = ShardOfCopy((*reader)->manifest().run);
-    if (!shard) continue;
+    const std::optional<CopyPlace> place = PlaceOfCopy((*reader)->manifest().run);
+    if (!place) continue;
     v1alpha1::StateCopy& copy = copies.emplace_back();
     copy.mutable_version()->set_step(listing.step);
     copy.mutable_version()->set_attempt(listing.attempt);
     copy.set_history(listing.history);
-    copy.mutable_slice()->set_shard(shard->index);
-    copy.mutable_slice()->set_shards(shard->count);
+    *copy.mutable_slice() = ToSlice(*place);
     copy.set_bytes(static_cast<int64_t>(listing.bytes));
   }
   return copies;
@@ -66,15 +66,26 @@ bool FailedCopies::IsOffered(const std::string& path) const {
   return found == failures_.end() || found->second < kMostFailures;
 }
 
-std::optional<Shard> ShardOfCopy(const RunRecord& run) {
-  const Json& layout = run.layout;
-  if (!layout.contains("shard") || !layout.contains("shards")) return std::nullopt;
-  if (!layout["shard"].is_number_integer() || !layout["shards"].is_number_integer()) {
-    return std::nullopt;
+Json LayoutOfCopy(const CopyPlace& place) {
+  Json layout = {{"shard", place.shard.index}, {"shards", place.shard.count}};
+  if (place.part.count > 1) {
+    layout["part"] = place.part.index;
+    layout["parts"] = place.part.count;
   }
-  const Shard shard{layout["shard"].get<int>(), layout["shards"].get<int>()};
-  if (shard.count < 1 || shard.index < 0 || shard.index >= shard.count) return std::nullopt;
-  return shard;
+  return layout;
+}
+
+std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run) {
+  const auto number = [&](const char* key, std::optional<int> otherwise) {
+    const auto found = run.layout.find(key);
+    if (found == run.layout.end()) return otherwise;
+    return found->is_number_integer() ? std::optional<int>(found->get<int>()) : std::nullopt;
+  };
+  const auto shard = number("shard", std::nullopt), shards = number("shards", std::nullopt);
+  const auto part = number("part", 0), parts = number("parts", 1);
+  if (!shard || !shards || *shard < 0 || *shard >= *shards) return std::nullopt;
+  if (!part || !parts || *part < 0 || *part >= *parts) return std::nullopt;
+  return CopyPlace{{*part, *parts}, {*shard, *shards}};
 }
 
 }  // namespace muster::trainer

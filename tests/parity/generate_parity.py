@@ -5,7 +5,7 @@ the checkpoint as they are, and whether the greedy ones are the most likely. The
 PyTorch's distributed checkpointing, and judges the model of a later checkpoint as it was exported, twice.
 
 DIR holds checkpoints/ and the lines of `muster generate --json`: greedy.jsonl and sampled.jsonl of step 20, and
-exported.jsonl of the model in exported/ and shards/.
+exported.jsonl of the model in exported/ and shards/, and divided.jsonl of the one in divided/.
 """
 import json
 import pathlib
@@ -71,6 +71,8 @@ def main(folder, prompt):
     compare_with_dcp(verdicts, checkpoint, model)
     exported, shards = (load(verdicts, folder / name) for name in ("exported", "shards"))
     judge_file(verdicts, exported, folder / "exported", prompt, folder / "exported.jsonl", greedy=True)
+    divided = load(verdicts, folder / "divided")
+    judge_file(verdicts, divided, folder / "divided", prompt, folder / "divided.jsonl", greedy=True)
     verdicts.require("shards", (folder / "shards" / "model.safetensors.index.json").exists() or None)
     verdicts.equal_tensors("weights in shards", shards.state_dict(), exported.state_dict(), 0.0)
     return verdicts.failed

@@ -2,7 +2,7 @@
 # usage: generate_parity_test.sh FAMILY
 # Trains briefly on two ranks that divide the state, continues a text with `muster generate`, and compares each token
 # with transformers'. Then trains on with weights in parts, and does the same with the exported model, in one file and in
-# several.
+# several; and at last with ranks that divide the model.
 set -euo pipefail
 dir="$TEST_TMPDIR"
 for i in $(seq 400); do echo "In the beginning was the word, and it was said $i times."; done >"$dir/text.txt"
@@ -40,4 +40,9 @@ export_model --out "$dir/exported" 2>"$dir/again.err" && { echo "it wrote over a
 grep -F "$dir/exported is there already" "$dir/again.err"
 export_model --out "$dir/other" --step 7 2>"$dir/other.err" && { echo "there is no step 7" >&2; exit 1; }
 grep -F "but of: 24, 20" "$dir/other.err"
+
+sed -i 's/steps: 24/steps: 28/; s/zero: 3/tensor: 2/' "$dir/job.yaml"
+muster run "$dir/job.yaml" --agent agent/muster-agent --trainer trainer/muster-trainer
+generate --step 28 --prompt "$prompt" --max-tokens 40 --json >"$dir/divided.jsonl"
+export_model --out "$dir/divided" --step 28
 exec tests/parity/with_reference.sh tests/parity/generate_parity.py "$dir" "$prompt"

@@ -104,8 +104,8 @@ class OwnPartsTest : public testing::Test {
   static std::vector<double> Train(const TrainingOptions& options, const MeshShape& mesh) {
     return TrainRanks(mesh, kVocabulary, 12,
                       [&](int rank) {
-                        auto state =
-                            TrainingState::Create(MakeBigrams(), options, ShardOf(mesh, rank));
+                        auto state = TrainingState::Create(MakeBigrams(), options,
+                                                           PlaceOf(mesh, rank).shard);
                         EXPECT_TRUE(state.ok()) << state.status();
                         EXPECT_TRUE((*state)->InitializeFresh().ok());
                         return *std::move(state);

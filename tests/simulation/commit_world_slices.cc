@@ -9,7 +9,7 @@
 #include "planner/layout.h"
 #include "proto/muster/v1alpha1/round_id.h"
 #include "tests/simulation/commit_world.h"
-#include "trainer/commit/held_shards.h"
+#include "trainer/commit/held_places.h"
 
 namespace muster {
 namespace {
@@ -66,9 +66,11 @@ bool CommitWorld::Cover(uint32_t ranks) const {
 
 CommitWorld::Needs CommitWorld::NeedsOf(const Rank& rank, int index) const {
   const Collectives& round = *Find(rank.machine.round());
-  const std::vector<std::optional<Shard>> held =
-      trainer::HeldShards(*rank.resume, static_cast<int>(round.members.size()));
-  std::vector<Shard> wanted;
+  std::vector<std::optional<Shard>> held, wanted;
+  for (const auto& place :
+       trainer::HeldPlaces(*rank.resume, static_cast<int>(round.members.size()))) {
+    held.push_back(place ? std::optional(place->shard) : std::nullopt);
+  }
   for (const int member : round.members) wanted.push_back(WantedSlice(round, member));
   std::vector<int64_t> sent(held.size());
   const int members = static_cast<int>(round.members.size());

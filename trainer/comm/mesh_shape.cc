@@ -84,4 +84,16 @@ std::vector<int> MeshShape::Group(int rank, const std::vector<MeshAxis>& axes) c
   return group;
 }
 
+bool MeshShape::IsEnd(int rank) const {
+  const int stage = CoordinatesOf(rank).pipeline;
+  return pipeline > 1 && (stage == 0 || stage == pipeline - 1);
+}
+
+std::vector<int> MeshShape::GroupOfEnds(int rank, std::vector<MeshAxis> axes) const {
+  axes.push_back(MeshAxis::kPipeline);
+  std::vector<int> group = Group(rank, axes);
+  std::erase_if(group, [&](int member) { return !IsEnd(member); });
+  return group;
+}
+
 }  // namespace muster::trainer

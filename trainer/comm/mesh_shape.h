@@ -51,6 +51,11 @@ struct MeshShape {
   // Returns the ranks that differ from `rank` in these axes only, ascending, `rank` included. For
   // example, gradients are reduced over {kData, kShard, kContext}.
   std::vector<int> Group(int rank, const std::vector<MeshAxis>& axes) const;
+  // Returns the ranks of the first and the last stage that differ from `rank` besides in these axes
+  // only: the holders of a tensor that both stages use. Requires that `rank` is of one of them.
+  std::vector<int> GroupOfEnds(int rank, std::vector<MeshAxis> axes) const;
+  // Returns true if the rank is of the first or the last of several stages.
+  bool IsEnd(int rank) const;
 };
 
 }  // namespace muster::trainer

@@ -149,6 +149,11 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& 
   }
   MUSTER_RETURN_IF_ERROR(adopted_);
   MUSTER_ASSIGN_OR_RETURN(const MeshShape shape, MeshShapeOf(go, world_size_));
+  if (shape.pipeline > 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("a layout with pipeline ", shape.pipeline,
+                     ": checkpoints and copies in memory hold all blocks; set pipeline to 1"));
+  }
   const ModelPart needed = PlaceOf(shape, rank_).part;
   if (!(needed == parts_.state.part())) {
     return absl::FailedPreconditionError(

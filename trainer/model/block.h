@@ -67,6 +67,17 @@ class Block {
   // Takes views of the units' memory, in the order of parameters(). Called before Forward.
   virtual void Bind(std::vector<at::Tensor> views) = 0;
   virtual BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) = 0;
+  // Returns about how many numbers a forward pass multiplies for each token: the stages of a
+  // pipeline are cut by it. The elements of the block's matrices, unless it knows better.
+  virtual int64_t cost() const {
+    int64_t cost = 0;
+    for (const ParameterSpec& parameter : parameters()) {
+      int64_t elements = parameter.shape.size() < 2 ? 0 : 1;
+      for (const int64_t length : parameter.shape) elements *= length;
+      cost += elements;
+    }
+    return cost;
+  }
   // Returns true if BackwardInput and BackwardWeight may run apart.
   virtual bool can_split_backward() const { return false; }
 };

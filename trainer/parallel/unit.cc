@@ -115,15 +115,17 @@ absl::Status Unit::CheckViews() const {
 }
 
 absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
-                                            c10::Device device, ModelPart part) {
+                                            c10::Device device, ModelPart part, const StageCut& cut,
+                                            int stage) {
   std::vector<BlockParameters> blocks;
   for (const auto& block : model.blocks) blocks.push_back({block->name(), block->parameters()});
-  MUSTER_ASSIGN_OR_RETURN(ModelLayout layout, LayOutModel(blocks, part));
+  MUSTER_ASSIGN_OR_RETURN(ModelLayout layout, LayOutModel(blocks, part, cut, stage));
   std::vector<Unit> units;
   for (UnitLayout& unit : layout.units) {
     units.emplace_back(std::move(unit), at::TensorOptions(device).dtype(type), part);
   }
   for (size_t b = 0; b < model.blocks.size(); ++b) {
+    if (cut.StageOf(static_cast<int>(b)) != stage) continue;
     std::vector<at::Tensor> views;
     for (const ParameterPlace& place : layout.places[b]) {
       views.push_back(units[place.unit].parameters()[place.tensor]);

@@ -12,6 +12,7 @@
 #include "c10/core/TensorOptions.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
+#include "trainer/parallel/stages.h"
 #include "trainer/parallel/sum_tree.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -82,11 +83,12 @@ class Unit {
   HeldSlice held_;
 };
 
-// Lays out a part of the model's parameters, makes the units and binds every block to its views.
-// InvalidArgument if the model cannot be divided into part.count parts.
+// Lays out a part of the model's parameters, makes the units and binds every block of the stage to
+// its views. Errors are those of LayOutModel().
 absl::StatusOr<std::vector<Unit>> MakeUnits(const Model& model, c10::ScalarType type,
                                             c10::Device device = c10::DeviceType::CPU,
-                                            ModelPart part = {});
+                                            ModelPart part = {}, const StageCut& cut = {},
+                                            int stage = 0);
 
 }  // namespace muster::trainer
 

@@ -75,10 +75,31 @@ absl::Status PlaceUnit(ModelPart part, UnitLayout& unit) {
   return absl::OkStatus();
 }
 
+// Says which stages have the unit, and leaves it empty on others.
+absl::Status TakeStage(const StageCut& cut, int stage, UnitLayout& unit) {
+  unit.stages.clear();
+  for (const int block : unit.users) {
+    const int of_block = cut.StageOf(block);
+    if (unit.stages.empty() || unit.stages.back() != of_block) unit.stages.push_back(of_block);
+    if (of_block == stage) unit.own_users.push_back(block);
+  }
+  const bool ends = unit.stages.front() == 0 && unit.stages.back() == cut.stages() - 1;
+  if (unit.stages.size() > 2 || (unit.stages.size() == 2 && !ends)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        unit.name, " is shared by stages ", unit.stages[0], " and ", unit.stages[1],
+        " of the pipeline, and only the first and the last can share a tensor: two stages would "
+        "do"));
+  }
+  if (!unit.own_users.empty()) return absl::OkStatus();
+  unit.tensors.clear();
+  unit.elements = unit.decay_elements = 0;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks,
-                                        ModelPart part) {
+absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks, ModelPart part,
+                                        const StageCut& cut, int stage) {
   auto users = FindUsers(blocks);
   if (!users.ok()) return users.status();
   ModelLayout layout;
@@ -103,14 +124,16 @@ absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& bloc
   std::map<std::string, ParameterPlace> places;
   for (size_t u = 0; u < layout.units.size(); ++u) {
     MUSTER_RETURN_IF_ERROR(PlaceUnit(part, layout.units[u]));
+    MUSTER_RETURN_IF_ERROR(TakeStage(cut, stage, layout.units[u]));
     const std::vector<UnitTensor>& tensors = layout.units[u].tensors;
     for (size_t t = 0; t < tensors.size(); ++t) {
       places[tensors[t].spec.name] = {static_cast<int>(u), static_cast<int>(t)};
     }
   }
-  for (const BlockParameters& block : blocks) {
-    std::vector<ParameterPlace>& block_places = layout.places.emplace_back();
-    for (const ParameterSpec& spec : block.parameters) block_places.push_back(places.at(spec.name));
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    std::vector<ParameterPlace>& of_block = layout.places.emplace_back();
+    if (cut.StageOf(static_cast<int>(b)) != stage) continue;
+    for (const ParameterSpec& spec : blocks[b].parameters) of_block.push_back(places.at(spec.name));
   }
   return layout;
 }

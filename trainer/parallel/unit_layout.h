@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "trainer/model/parameter.h"
 #include "trainer/model/partition.h"
+#include "trainer/parallel/stages.h"
 
 namespace muster::trainer {
 
@@ -37,12 +38,19 @@ struct UnitLayout {
   // Blocks whose backward adds to this unit's gradient, ascending. The gradient of a micro-batch is
   // final after the backward of users.front(), the last to run.
   std::vector<int> users;
+  // The stages of the pipeline that have them, ascending: the ranks of each have the unit, and if
+  // there are two, their gradients are summed.
+  std::vector<int> stages = {0};
+  // The users that are blocks of this rank's stage. Without any, the rank does not have the unit:
+  // it has no tensors here, and no elements.
+  std::vector<int> own_users;
   // Tensors under weight decay come first, so the unit is two runs at most.
   std::vector<UnitTensor> tensors;
   int64_t decay_elements = 0;
   int64_t elements = 0;        // a multiple of kChunkElements
   int64_t earlier_chunks = 0;  // of the unit in the parts before this one; 0 unless is_part
-  // The unit's chunks in each part of the model; one number for all of them unless is_part.
+  // The unit's chunks in each part of the model; one number for all of them unless is_part. They
+  // count on every stage.
   std::vector<int64_t> chunks_of_parts;
 
   int64_t chunks() const { return elements / kChunkElements; }
@@ -58,7 +66,8 @@ struct ParameterPlace {
 
 struct ModelLayout {
   std::vector<UnitLayout> units;
-  // The places of each block's parameters, in the order of parameters().
+  // The places of each block's parameters, in the order of parameters(); none of blocks of other
+  // stages.
   std::vector<std::vector<ParameterPlace>> places;
 };
 
@@ -69,10 +78,12 @@ struct BlockParameters {
 
 // Makes one unit per block that has parameters of its own, and one per tensor that several blocks
 // share. Where a model has several parts, the tensors of a block that its ranks hold whole are a
-// second unit. InvalidArgument if blocks disagree about a shared tensor, if one block declares a
-// name twice, or if a tensor cannot be divided into part.count parts.
+// second unit. All stages of a pipeline have the same units in the same order. InvalidArgument if
+// blocks disagree about a shared tensor, if one block declares a name twice, if a tensor cannot be
+// divided into part.count parts, or if other stages than the first and the last share one.
 absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks,
-                                        ModelPart part = {});
+                                        ModelPart part = {}, const StageCut& cut = {},
+                                        int stage = 0);
 
 }  // namespace muster::trainer
 

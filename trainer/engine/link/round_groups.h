@@ -4,6 +4,7 @@
 #include "trainer/comm/axis_groups.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/mesh_shape.h"
+#include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
 
@@ -14,11 +15,16 @@ struct RoundGroups {
   Communicator* replicas = nullptr;  // the ranks that hold the same shard, one of each copy
   Communicator* stages = nullptr;    // the ranks of one pipeline; null if there is one stage
   AxisGroups axes = {};
-  // Set if the tensor axis has several ranks. `workers` are the ranks that hold the same part of
-  // the model and take micro-batches of their own; `replicas` then hold the same shard of the same
-  // part, and `whole_replicas` the same shard of units that are no parts.
+  // Set if the model is divided along the tensor axis or into stages. `workers` are the ranks that
+  // hold the same part of the model and take micro-batches of their own; `replicas` then hold the
+  // same shard of the same part, and `whole_replicas` the same shard of units that are no parts.
   Communicator* workers = nullptr;
   Communicator* whole_replicas = nullptr;
+  // Set on the first and the last of several stages, for units that both have: one rank of each
+  // stage, and both kinds of replicas of both stages.
+  Communicator* ends = nullptr;
+  Communicator* ends_replicas = nullptr;
+  Communicator* ends_whole_replicas = nullptr;
 };
 
 // Returns the ranks with micro-batches of their own, among which gradients are summed.
@@ -26,9 +32,13 @@ inline Communicator& WorkersOf(const RoundGroups& groups) {
   return groups.workers == nullptr ? *groups.world : *groups.workers;
 }
 
-// Returns the ranks that hold the same slice of a unit; `is_part` is its layout's.
-inline Communicator& ReplicasOf(const RoundGroups& groups, bool is_part) {
-  if (groups.whole_replicas != nullptr && !is_part) return *groups.whole_replicas;
+// Returns the ranks that hold the same slice of a unit, which this rank has.
+inline Communicator& ReplicasOf(const RoundGroups& groups, const UnitLayout& unit) {
+  const bool of_all_parts = groups.axes.tensor != nullptr && !unit.is_part;
+  if (unit.stages.size() > 1) {
+    return of_all_parts ? *groups.ends_whole_replicas : *groups.ends_replicas;
+  }
+  if (of_all_parts) return *groups.whole_replicas;
   return groups.replicas == nullptr ? *groups.world : *groups.replicas;
 }
 

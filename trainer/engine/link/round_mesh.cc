@@ -28,18 +28,24 @@ absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   if (shape.shard > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
   }
-  if (shape.shard > 1 || shape.tensor > 1) {
+  if (shape.shard > 1 || shape.tensor > 1 || shape.pipeline > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
+  }
+  if (shape.tensor > 1 || shape.pipeline > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.workers, mesh.Group({MeshAxis::kData, MeshAxis::kShard}));
   }
   if (shape.pipeline > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends, mesh.GroupOfEnds({}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends_replicas, mesh.GroupOfEnds({MeshAxis::kData}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends_whole_replicas,
+                            mesh.GroupOfEnds({MeshAxis::kData, MeshAxis::kTensor}));
   }
   if (shape.context > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.axes.context, mesh.Group({MeshAxis::kContext}));
   }
   if (shape.tensor > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
-    MUSTER_ASSIGN_OR_RETURN(groups.workers, mesh.Group({MeshAxis::kData, MeshAxis::kShard}));
     MUSTER_ASSIGN_OR_RETURN(groups.whole_replicas,
                             mesh.Group({MeshAxis::kData, MeshAxis::kTensor}));
   }
@@ -57,7 +63,15 @@ absl::StatusOr<Mesh> Mesh::Create(const MeshShape& shape, Communicator& world, G
 }
 
 absl::StatusOr<Communicator*> Mesh::Group(const std::vector<MeshAxis>& axes) {
-  const std::vector<int> ranks = shape_.Group(world_->rank(), axes);
+  return Among(shape_.Group(world_->rank(), axes));
+}
+
+absl::StatusOr<Communicator*> Mesh::GroupOfEnds(const std::vector<MeshAxis>& axes) {
+  if (!shape_.IsEnd(world_->rank())) return nullptr;
+  return Among(shape_.GroupOfEnds(world_->rank(), axes));
+}
+
+absl::StatusOr<Communicator*> Mesh::Among(const std::vector<int>& ranks) {
   if (static_cast<int>(ranks.size()) == world_->size()) return world_;
   std::unique_ptr<Communicator>& group = groups_[ranks];
   if (group == nullptr) {

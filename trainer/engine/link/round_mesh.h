@@ -38,11 +38,14 @@ class Mesh {
   const MeshShape& shape() const { return shape_; }
   MeshCoordinates coordinates() const { return shape_.CoordinatesOf(world_->rank()); }
   absl::StatusOr<Communicator*> Group(const std::vector<MeshAxis>& axes);
+  // Makes MeshShape::GroupOfEnds(); null for a rank of another stage.
+  absl::StatusOr<Communicator*> GroupOfEnds(const std::vector<MeshAxis>& axes);
   // Returns the world and every group made so far.
   std::vector<Communicator*> communicators() const;
 
  private:
   Mesh(const MeshShape& shape, Communicator& world, GroupMaker make);
+  absl::StatusOr<Communicator*> Among(const std::vector<int>& ranks);
 
   MeshShape shape_;
   Communicator* world_;

@@ -44,16 +44,21 @@ StepRules RulesOf(const TrainingOptions& options) {
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
                                                                      const TrainingOptions& options,
                                                                      const Shard& shard,
-                                                                     StateFiles* files, int part) {
+                                                                     StateFiles* files, int part,
+                                                                     int stage) {
   if (options.optimizer.make == nullptr) {
     return absl::InvalidArgumentError("the options name no optimizer");
   }
   try {
     const ModelPart of_model = {part, options.parts};
-    MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units,
-                            MakeUnits(model, options.types.parameters, options.device, of_model));
-    std::unique_ptr<TrainingState> state(
-        new TrainingState(std::move(model), of_model, std::move(units), options, files));
+    std::vector<int64_t> costs;
+    for (const auto& block : model.blocks) costs.push_back(block->cost());
+    MUSTER_ASSIGN_OR_RETURN(StageCut cut, StageCut::Make(costs, options.stages));
+    MUSTER_ASSIGN_OR_RETURN(
+        std::vector<Unit> units,
+        MakeUnits(model, options.types.parameters, options.device, of_model, cut, stage));
+    std::unique_ptr<TrainingState> state(new TrainingState(
+        std::move(model), of_model, std::move(cut), stage, std::move(units), options, files));
     MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard));
     state->Adopt(std::move(holding));
     state->commit_ = CommitMachine(state->optimizer_->has_prepare());
@@ -63,13 +68,16 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
   }
 }
 
-TrainingState::TrainingState(Model model, ModelPart part, std::vector<Unit> units,
-                             const TrainingOptions& options, StateFiles* files)
+TrainingState::TrainingState(Model model, ModelPart part, StageCut cut, int stage,
+                             std::vector<Unit> units, const TrainingOptions& options,
+                             StateFiles* files)
     : options_(options),
       sealed_under_(options),
       files_(files),
       model_(std::move(model)),
       part_(part),
+      cut_(std::move(cut)),
+      stage_(stage),
       units_(std::move(units)),
       commit_(false) {}
 
@@ -165,6 +173,7 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
   if (options.deterministic != options_.deterministic) return refuse("train.deterministic");
   if (options.types != options_.types) return refuse("train.precision");
   if (options.parts != options_.parts) return refuse("trainer.parallelism.tensor");
+  if (options.stages != options_.stages) return refuse("trainer.parallelism.pipeline");
   if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
     return refuse("whether optimizer.momentum is zero");

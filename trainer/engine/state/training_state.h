@@ -27,6 +27,7 @@
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/parallel/slices.h"
+#include "trainer/parallel/stages.h"
 #include "trainer/parallel/unit.h"
 #include "trainer/precision/precision.h"
 
@@ -50,6 +51,9 @@ struct TrainingOptions {
   Division divided;
   // The number of ranks that divide the model along the tensor axis.
   int parts = 1;
+  // The number of stages of a pipeline, each of which has a run of the model's blocks.
+  int stages = 1;
+  PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
   // The held state that is offloaded between uses. Weights can be offloaded only with
   // divided.values, which then counts for a single shard, too.
   OffloadOptions offload;
@@ -112,15 +116,16 @@ struct TensorPart {
 // Offloaded state (trainer/offload) has memory only while it is in use. Not thread-safe.
 class TrainingState {
  public:
-  // Makes a state that holds no version yet, of the model's part `part` of options.parts, with
-  // memory for `shard`, and room in `files` for offloaded state. `files` must outlive this; if it
+  // Makes a state that holds no version yet, of the model's part `part` of options.parts and the
+  // stage `stage` of options.stages, with memory for `shard`, and room in `files` for offloaded
+  // state. `files` must outlive this; if it
   // is null, nothing can be offloaded to files. ResourceExhausted if there is not enough memory or
   // room.
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
                                                                const TrainingOptions& options,
                                                                const Shard& shard = {},
                                                                StateFiles* files = nullptr,
-                                                               int part = 0);
+                                                               int part = 0, int stage = 0);
 
   const TrainingOptions& options() const { return options_; }
   // Sets the options of the next steps. Returns InvalidArgument, naming the field, if this process
@@ -136,6 +141,9 @@ class TrainingState {
 
   // Returns the part of the model whose parameters the units are.
   ModelPart part() const { return part_; }
+  // Returns the stages of the model's blocks, and the one that this rank has.
+  const StageCut& cut() const { return cut_; }
+  int stage() const { return stage_; }
   const Shard& shard() const { return shard_; }
   // Returns the place of this rank among those that together hold one copy of the state.
   CopyPlace place() const { return {part_, shard_}; }
@@ -214,7 +222,7 @@ class TrainingState {
   absl::StatusOr<std::vector<int64_t>> Digest() const;
 
  private:
-  TrainingState(Model model, ModelPart part, std::vector<Unit> units,
+  TrainingState(Model model, ModelPart part, StageCut cut, int stage, std::vector<Unit> units,
                 const TrainingOptions& options, StateFiles* files);
   void Changes() const {
     if (before_change_) before_change_();
@@ -230,6 +238,8 @@ class TrainingState {
   StateFiles* const files_;
   Model model_;
   const ModelPart part_;
+  const StageCut cut_;
+  const int stage_;
   std::vector<Unit> units_;
   Shard shard_;
   OffloadOptions offload_;  // of what this rank holds

@@ -40,6 +40,23 @@ absl::Status BlockRunner::Backward(int block, int micro_batch) {
   return Catch(*model_.blocks[block], "backward", [&] { BackwardOrThrow(block, micro_batch); });
 }
 
+const std::vector<at::Tensor>& BlockRunner::OutputsOf(int block, int micro_batch) const {
+  return alive_.at({block, micro_batch}).outputs;
+}
+
+void BlockRunner::TakeOutputs(int block, int micro_batch, std::vector<at::Tensor> outputs) {
+  alive_[{block, micro_batch}] = {.outputs = std::move(outputs)};
+}
+
+std::vector<at::Tensor> BlockRunner::GradientsOf(int block, int micro_batch) {
+  alive_.erase({block, micro_batch});
+  return std::move(output_gradients_.extract({block, micro_batch}).mapped());
+}
+
+void BlockRunner::TakeGradients(int block, int micro_batch, std::vector<at::Tensor> gradients) {
+  output_gradients_[{block, micro_batch}] = std::move(gradients);
+}
+
 at::Tensor BlockRunner::LossesOnDevice(int64_t count) const {
   if (count == 0) return at::empty({0}, at::kDouble);
   return at::stack(at::TensorList(losses_.data(), static_cast<size_t>(count))).to(at::kDouble);

@@ -13,9 +13,9 @@
 namespace muster::trainer {
 
 // Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
-// between two blocks is detached, and its gradient is carried over by hand. Gradients of parameters
-// are added into the units. LibTorch's exceptions end here, as CatchTorch has them. Not
-// thread-safe.
+// between two blocks is detached, and its gradient is carried over by hand. So the blocks on both
+// sides of a boundary may be on different ranks. Gradients of parameters are added into the units.
+// LibTorch's exceptions end here, as CatchTorch has them. Not thread-safe.
 class BlockRunner {
  public:
   // `model` must outlive this and be bound to its units.
@@ -29,6 +29,16 @@ class BlockRunner {
   void Begin(std::vector<MicroBatchContext> contexts);
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
+
+  // Returns what a block that has run passes on to the next one, which is on another rank.
+  const std::vector<at::Tensor>& OutputsOf(int block, int micro_batch) const;
+  // Takes the outputs of a block of another rank, for the next one.
+  void TakeOutputs(int block, int micro_batch, std::vector<at::Tensor> outputs);
+  // Returns, and forgets, the gradients of such outputs, once the next block's backward has run.
+  // Undefined are those that do not depend on anything.
+  std::vector<at::Tensor> GradientsOf(int block, int micro_batch);
+  // Takes the gradients of OutputsOf(), from another rank.
+  void TakeGradients(int block, int micro_batch, std::vector<at::Tensor> gradients);
 
   // Returns the losses of the first `count` micro-batches, each summed over valid tokens, as FP64
   // [count] on their device, for which it does not wait. Their last block must have run.

@@ -1,6 +1,9 @@
 #include "trainer/engine/step/chunk_share.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <vector>
 
 #include "ATen/ops/cat.h"
 #include "ATen/ops/empty.h"
@@ -20,19 +23,20 @@ at::Tensor SumChunks(const Unit& unit, const TreeNode& run) {
   return KernelsOf(part).ChunkSquares(part, run.leaves());
 }
 
-// Returns the chunks of each unit that are this rank's to sum. Those of parts and those of other
-// units are shared among ranks of their own.
+// Returns the chunks of each unit that are this rank's to sum: the ranks that hold the same slices
+// of some units share those among themselves.
 std::vector<TreeNode> OwnChunks(const std::vector<Unit>& units, const RoundGroups& groups) {
+  std::map<const Communicator*, std::vector<size_t>> units_of;
+  for (size_t u = 0; u < units.size(); ++u) {
+    if (units[u].held().chunks.leaves() == 0) continue;
+    units_of[&ReplicasOf(groups, units[u].layout())].push_back(u);
+  }
   std::vector<TreeNode> out(units.size());
-  for (const bool is_part : {false, true}) {
+  for (const auto& [replicas, shared] : units_of) {
     int64_t held = 0, first_held = 0;
-    for (const Unit& unit : units) {
-      if (unit.layout().is_part == is_part) held += unit.held().chunks.leaves();
-    }
-    const Communicator& copies = ReplicasOf(groups, is_part);
-    const TreeNode mine = RankRange(held, copies.rank(), copies.size());
-    for (size_t u = 0; u < units.size(); ++u) {
-      if (units[u].layout().is_part != is_part) continue;
+    for (const size_t u : shared) held += units[u].held().chunks.leaves();
+    const TreeNode mine = RankRange(held, replicas->rank(), replicas->size());
+    for (const size_t u : shared) {
       const TreeNode& slice = units[u].held().chunks;
       out[u] = {slice.begin + std::clamp(mine.begin - first_held, int64_t{0}, slice.leaves()),
                 slice.begin + std::clamp(mine.end - first_held, int64_t{0}, slice.leaves())};

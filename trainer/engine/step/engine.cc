@@ -33,6 +33,7 @@ namespace {
 
 TableShape ShapeOf(TrainingState& state) {
   TableShape shape{.blocks = static_cast<int>(state.model().blocks.size()),
+                   .cut = state.cut(),
                    .optimizer_prepares = state.optimizer().has_prepare(),
                    .divided = !state.shard().whole()};
   for (const Unit& unit : state.units()) {
@@ -44,6 +45,16 @@ TableShape ShapeOf(TrainingState& state) {
     shape.can_split.push_back(block->can_split_backward());
   }
   return shape;
+}
+
+bool IsFirstUser(const Unit& unit, int block) {
+  const std::vector<int>& users = unit.layout().own_users;
+  return !users.empty() && users.front() == block;
+}
+
+bool IsLastUser(const Unit& unit, int block) {
+  const std::vector<int>& users = unit.layout().own_users;
+  return !users.empty() && users.back() == block;
 }
 
 int64_t AllChunks(const std::vector<Unit>& units) {
@@ -98,12 +109,18 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
                                             " of the model, and this rank holds ",
                                             state_.part().index, " of ", state_.part().count));
   }
+  if (place.pipeline != state_.stage() || mesh.pipeline != state_.cut().stages()) {
+    return absl::InternalError(absl::StrCat("the round needs stage ", place.pipeline, " of ",
+                                            mesh.pipeline, " of the model, and this rank holds ",
+                                            state_.stage(), " of ", state_.cut().stages()));
+  }
   if (options.sequence % mesh.tensor != 0) {
     return absl::InvalidArgumentError(absl::StrCat("train.sequence ", options.sequence,
                                                    " must be a multiple of tensor ", mesh.tensor,
                                                    ": its ranks divide the sequence"));
   }
-  MUSTER_ASSIGN_OR_RETURN(LayoutTables tables, MakeTables(shape, mesh, options.micro_batches));
+  MUSTER_ASSIGN_OR_RETURN(LayoutTables tables, MakeTables(shape, mesh, options.micro_batches,
+                                                          options.pipeline_schedule));
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables.distinct).status());
   communicator_ = &communicator;
   groups_ = groups;
@@ -116,10 +133,13 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ =
       RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
-  counts_losses_ = place.tensor == 0;
+  has_losses_ = place.pipeline == mesh.pipeline - 1;
+  counts_losses_ = has_losses_ && place.tensor == 0;
+  link_ = groups.stages == nullptr ? nullptr
+                                   : std::make_unique<StageLink>(*groups.stages, options.device);
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
-  evaluation_ = EvaluationTable(shape);
+  evaluation_ = EvaluationTable(shape, {.stage = place.pipeline});
   reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
   return absl::OkStatus();
 }
@@ -128,6 +148,7 @@ void Engine::EndRound() {
   runner_.Begin({});
   casts_->ForgetAll();
   reducer_.reset();
+  link_.reset();
   values_.reset();
   ReleaseUnits();
   communicator_ = nullptr;
@@ -253,13 +274,36 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
       MUSTER_FAILPOINT("trainer.after_apply");
       return absl::OkStatus();
     }
+    case TaskKind::kSend:
+    case TaskKind::kRecv: {
+      const PhaseScope communication(timer_, Phase::kCommunication);
+      return Exchange(task);
+    }
     case TaskKind::kBackwardInput:
     case TaskKind::kBackwardWeight:
-    case TaskKind::kSend:
-    case TaskKind::kRecv:
       break;
   }
   return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
+}
+
+absl::Status Engine::Exchange(const Task& task) {
+  const int block = task.block, micro_batch = task.micro_batch;
+  const int stage = task.peer % groups_.stages->size();
+  if (task.kind == TaskKind::kRecv && task.gradient) {
+    MUSTER_ASSIGN_OR_RETURN(
+        std::vector<at::Tensor> gradients,
+        link_->ReceiveGradients(block, stage, runner_.OutputsOf(block, micro_batch)));
+    runner_.TakeGradients(block, micro_batch, std::move(gradients));
+    return absl::OkStatus();
+  }
+  if (task.kind == TaskKind::kRecv) {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<at::Tensor> outputs, link_->ReceiveOutputs(block, stage));
+    runner_.TakeOutputs(block, micro_batch, std::move(outputs));
+    return absl::OkStatus();
+  }
+  const std::vector<at::Tensor> outputs = runner_.OutputsOf(block, micro_batch);
+  if (!task.gradient) return link_->SendOutputs(block, stage, outputs);
+  return link_->SendGradients(block, stage, outputs, runner_.GradientsOf(block, micro_batch));
 }
 
 absl::Status Engine::AwaitValues(int block) {
@@ -276,12 +320,12 @@ absl::Status Engine::Forward(const Task& task) {
 absl::Status Engine::Backward(const Task& task) {
   MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
   for (size_t u = 0; u < state_.units().size(); ++u) {
-    if (state_.units()[u].layout().users.back() != task.block) continue;
+    if (!IsLastUser(state_.units()[u], task.block)) continue;
     MUSTER_RETURN_IF_ERROR(reducer_->MicroBatchBegins(static_cast<int>(u)));
   }
   MUSTER_RETURN_IF_ERROR(runner_.Backward(task.block, task.micro_batch));
   for (size_t u = 0; u < state_.units().size(); ++u) {
-    if (state_.units()[u].layout().users.front() != task.block) continue;
+    if (!IsFirstUser(state_.units()[u], task.block)) continue;
     reducer_->MicroBatchDone(static_cast<int>(u), task.micro_batch);
   }
   return absl::OkStatus();
@@ -293,6 +337,7 @@ absl::Status Engine::FinishReduce() {
   {
     const PhaseScope communication(timer_, Phase::kCommunication);
     MUSTER_RETURN_IF_ERROR(reducer_->Finish());
+    if (link_ != nullptr) MUSTER_RETURN_IF_ERROR(link_->Finish());
   }
   for (const Unit& unit : state_.units()) MUSTER_RETURN_IF_ERROR(unit.CheckViews());
   return absl::OkStatus();
@@ -319,7 +364,8 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
   // The device computes both before the host waits for either.
-  const at::Tensor losses_on_device = runner_.LossesOnDevice(micro_batches_.leaves());
+  const at::Tensor losses_on_device =
+      runner_.LossesOnDevice(has_losses_ ? micro_batches_.leaves() : 0);
   const SummedChunks sums = SumOwnChunks(state_.units(), groups_);
   const at::Tensor losses = losses_on_device.cpu();
   const size_t counted = counts_losses_ ? valid_tokens_.size() : 0;
@@ -407,7 +453,10 @@ absl::Status Engine::Evaluate(std::vector<MicroBatchContext> contexts) {
     if (interrupt_.load(std::memory_order_relaxed)) {
       return absl::AbortedError("interrupted in validation");
     }
-    if (idle && task.kind == TaskKind::kForward) continue;
+    if (idle && (task.kind == TaskKind::kForward || task.kind == TaskKind::kSend ||
+                 task.kind == TaskKind::kRecv)) {
+      continue;
+    }
     StepOutcome unused;
     MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));
   }
@@ -462,7 +511,7 @@ absl::Status Engine::ComputeGradients() {
 }
 
 double Engine::loss_sum() const {
-  const std::vector<double> losses = runner_.losses(micro_batches_.leaves());
+  const std::vector<double> losses = runner_.losses(has_losses_ ? micro_batches_.leaves() : 0);
   return std::accumulate(losses.begin(), losses.end(), 0.0);
 }
 

@@ -20,6 +20,7 @@
 #include "trainer/engine/state/training_state.h"
 #include "trainer/engine/step/block_runner.h"
 #include "trainer/engine/step/gradient_reducer.h"
+#include "trainer/engine/step/stage_link.h"
 #include "trainer/engine/step/unit_values.h"
 #include "trainer/engine/table/task_table.h"
 #include "trainer/model/weight_casts.h"
@@ -95,6 +96,7 @@ class Engine {
   absl::Status LoadStep(int64_t step);
   absl::Status Forward(const Task& task);
   absl::Status Backward(const Task& task);
+  absl::Status Exchange(const Task& task);
   absl::Status AwaitValues(int block);
   void ReleaseUnits();
   absl::Status FinishReduce();
@@ -120,7 +122,9 @@ class Engine {
   RoundGroups groups_;
   std::unique_ptr<UnitValues> values_;  // null if every rank has whole values in memory
   TreeNode micro_batches_;              // this rank's range of the logical ones
+  bool has_losses_ = true;              // of the last stage, which computes them
   bool counts_losses_ = true;           // one of the ranks that have the same range counts theirs
+  std::unique_ptr<StageLink> link_;     // null if there is one stage
   double busy_ = 0.0;                   // the timer's seconds at the last vote
   int64_t device_bytes_ = 0;            // of the device's memory
   TaskTable table_, evaluation_;

@@ -33,7 +33,7 @@ class FastReducer final : public GradientReducer {
   absl::Status Reduce(int unit) override {
     ClearOnce(unit);  // a rank that has no micro-batch sends zeros
     const Unit& reduced = units_[static_cast<size_t>(unit)];
-    Communicator& ranks = ReplicasOf(groups_, reduced.layout().is_part);
+    Communicator& ranks = ReplicasOf(groups_, reduced.layout());
     if (ranks.size() == 1) return absl::OkStatus();
     pending_.push_back(
         ranks.AllReduce(LeaseMemory(reduced.gradients()), ReduceOp::kSum, reduced.layout().name));
@@ -72,6 +72,7 @@ class DeterministicReducer final : public GradientReducer {
       : units_(units),
         communicator_(WorkersOf(groups)),
         tensor_(groups.axes.tensor),
+        ends_(groups.ends),
         gather_(communicator_),
         micro_batches_(micro_batches),
         own_slices_(groups.shard != nullptr && groups.shard->size() == communicator_.size()),
@@ -158,15 +159,19 @@ class DeterministicReducer final : public GradientReducer {
     std::unique_ptr<Pending> pending;
   };
 
-  // Adds up the shares that the ranks of the tensor axis have of the gradients of whole units.
+  // Adds up the shares that the ranks of the tensor axis have of the gradients of whole units, and
+  // then those of two stages that have a unit.
   absl::Status AddParts() const {
-    if (tensor_ == nullptr) return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(SumOver(tensor_, [](const UnitLayout& unit) { return !unit.is_part; }));
+    return SumOver(ends_, [](const UnitLayout& unit) { return unit.stages.size() > 1; });
+  }
+  template <typename IsSummed>
+  absl::Status SumOver(Communicator* group, const IsSummed& is_summed) const {
     std::vector<std::unique_ptr<Pending>> sums;
     for (const Unit& unit : units_) {
-      if (unit.layout().is_part) continue;
       const at::Tensor& held = own_slices_ ? unit.held().gradients : unit.gradients();
-      if (held.numel() == 0) continue;
-      sums.push_back(tensor_->AllReduce(held, ReduceOp::kSum, unit.layout().name));
+      if (group == nullptr || !is_summed(unit.layout()) || held.numel() == 0) continue;
+      sums.push_back(group->AllReduce(held, ReduceOp::kSum, unit.layout().name));
     }
     for (const auto& sum : sums) MUSTER_RETURN_IF_ERROR(sum->Wait());
     return absl::OkStatus();
@@ -229,6 +234,7 @@ class DeterministicReducer final : public GradientReducer {
   std::vector<Unit>& units_;
   Communicator& communicator_;  // the workers
   Communicator* const tensor_;
+  Communicator* const ends_;
   SliceGather gather_;
   const int64_t micro_batches_;
   const bool own_slices_;

@@ -102,7 +102,7 @@ class ShardedReducer final : public GradientReducer {
     for (int r = 0; r < shard_.size(); ++r) {
       sum.add_(exchange.received.narrow(0, r * sum.numel(), sum.numel()));
     }
-    Communicator& replicas = ReplicasOf(groups_, unit.layout().is_part);
+    Communicator& replicas = ReplicasOf(groups_, unit.layout());
     if (last && replicas.size() > 1) {
       sums_.push_back(replicas.AllReduce(sum, ReduceOp::kSum, unit.layout().name));
     }

@@ -170,7 +170,7 @@ absl::StatusOr<UnitPlan> PlanUnit(const UnitLayout& unit, int part, const Transf
     wanted.push_back(has(place) ? std::optional(place.shard) : std::nullopt);
   }
   UnitPlan plan;
-  plan.chunks = unit.is_part ? unit.chunks_of_parts[static_cast<size_t>(part)] : unit.chunks();
+  plan.chunks = unit.chunks_of_parts[static_cast<size_t>(part)];
   MUSTER_ASSIGN_OR_RETURN(plan.moves, PlanMoves(plan.chunks, held, wanted, sent));
   return plan;
 }

@@ -20,9 +20,11 @@ namespace {
 // before, and the pairs of them that some rank runs one right after the other.
 class CollectiveOrder {
  public:
-  CollectiveOrder(const std::vector<TaskTable>& ranks, std::vector<TaskKind> kinds)
+  CollectiveOrder(const std::vector<TaskTable>& ranks, int stages, std::vector<TaskKind> kinds)
       : kinds_(std::move(kinds)) {
-    for (size_t r = 0; r < ranks.size(); ++r) Add(ranks[r], static_cast<int>(r));
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      Add(ranks[r], static_cast<int>(r), static_cast<int>(r) % stages);
+    }
   }
 
   absl::Status Check() const {
@@ -49,20 +51,23 @@ class CollectiveOrder {
   }
 
  private:
-  using Node = std::tuple<TaskKind, int, int>;  // kind, unit, and how often it came before
+  // The kind, the unit, the stage, and how often the collective came before.
+  using Node = std::tuple<TaskKind, int, int, int>;
+  using Collective = std::tuple<TaskKind, int, int>;  // kind, unit, stage
 
-  void Add(const TaskTable& table, int rank) {
-    std::map<std::pair<TaskKind, int>, int> counts;
+  void Add(const TaskTable& table, int rank, int stage) {
+    std::map<Collective, int> counts;
     std::optional<Node> before;
     for (const Task& task : table) {
       if (std::find(kinds_.begin(), kinds_.end(), task.kind) == kinds_.end()) continue;
-      const Node node = {task.kind, task.unit, counts[{task.kind, task.unit}]++};
+      const Node node = {task.kind, task.unit, stage, counts[{task.kind, task.unit, stage}]++};
       next_[node];
       if (before) next_[*before].try_emplace(node, rank);
       before = node;
     }
-    for (const auto& [unit, count] : counts) {
-      const auto& [first_rank, first_count] = counts_.try_emplace(unit, rank, count).first->second;
+    for (const auto& [collective, count] : counts) {
+      const auto& [first_rank, first_count] =
+          counts_.try_emplace(collective, rank, count).first->second;
       if (count != first_count && !unequal_) unequal_ = {first_rank, rank};
     }
   }
@@ -101,18 +106,18 @@ class CollectiveOrder {
   const std::vector<TaskKind> kinds_;
   // The collectives that some rank runs right after each, with one such rank.
   std::map<Node, std::map<Node, int>> next_;
-  // The first rank of each kind and unit, and how often it runs that collective.
-  std::map<std::pair<TaskKind, int>, std::pair<int, int>> counts_;
+  // The first rank that runs each, and how often it does.
+  std::map<Collective, std::pair<int, int>> counts_;
   std::optional<std::pair<int, int>> unequal_;  // two ranks that run a unit's unequally often
 };
 
 }  // namespace
 
-absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks) {
+absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks, int stages) {
   for (const TaskKind kind : {TaskKind::kReduce, TaskKind::kGather}) {
-    MUSTER_RETURN_IF_ERROR(CollectiveOrder(ranks, {kind}).Check());
+    MUSTER_RETURN_IF_ERROR(CollectiveOrder(ranks, stages, {kind}).Check());
   }
-  return CollectiveOrder(ranks, {TaskKind::kReduce, TaskKind::kGather}).Check();
+  return CollectiveOrder(ranks, stages, {TaskKind::kReduce, TaskKind::kGather}).Check();
 }
 
 }  // namespace muster::trainer

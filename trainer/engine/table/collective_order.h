@@ -8,10 +8,11 @@
 
 namespace muster::trainer {
 
-// Returns InvalidArgument, naming two ranks, unless all ranks can run the reduces of their units,
-// and the gathers, without waiting for each other in a circle. Takes time linear in the tasks of
+// Returns InvalidArgument, naming two ranks, unless all ranks of each stage can run the reduces of
+// their units, and the gathers, without waiting for each other in a circle. Tables are those of
+// pipelines with so many stages, one after the other. Takes time linear in the tasks of
 // all ranks, because every rank checks the tables of all. Pure.
-absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks);
+absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks, int stages = 1);
 
 }  // namespace muster::trainer
 

@@ -182,7 +182,7 @@ class RankCheck {
       ++backwards_[task.block];
       --alive_[task.block];
       for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
-        if (shape_.unit_users[u].front() == task.block) reduced_.erase(static_cast<int>(u));
+        if (FirstUserHere(u) == task.block) reduced_.erase(static_cast<int>(u));
       }
     }
     return absl::OkStatus();
@@ -196,7 +196,7 @@ class RankCheck {
     for (const int block : shape_.unit_users[task.unit]) {
       if (!forwards_.contains(block)) continue;
       used = true;
-      const int last_user = shape_.unit_users[task.unit].back();
+      const int last_user = LastUserHere(task.unit);
       const int begun = shape_.gradients_divided ? backwards_[last_user] : forwards_[block];
       if (backwards_[block] < begun) {
         return Refuse(task,
@@ -252,6 +252,20 @@ class RankCheck {
     return absl::OkStatus();
   }
 
+  // Return the first and the last user of a unit that this rank runs; -1 without any.
+  int FirstUserHere(size_t unit) const {
+    for (const int block : shape_.unit_users[unit]) {
+      if (forwards_.contains(block)) return block;
+    }
+    return -1;
+  }
+  int LastUserHere(size_t unit) const {
+    int last = -1;
+    for (const int block : shape_.unit_users[unit]) {
+      if (forwards_.contains(block)) last = block;
+    }
+    return last;
+  }
   bool Uses(size_t unit) const {
     return std::any_of(shape_.unit_users[unit].begin(), shape_.unit_users[unit].end(),
                        [&](int block) { return forwards_.contains(block); });
@@ -308,7 +322,7 @@ absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
     report.most_alive = std::max(report.most_alive, check.most_alive());
   }
   MUSTER_ASSIGN_OR_RETURN(report.bubble, RunTables(ranks));
-  MUSTER_RETURN_IF_ERROR(CheckCollectiveOrder(ranks));
+  MUSTER_RETURN_IF_ERROR(CheckCollectiveOrder(ranks, shape.cut.stages()));
   return report;
 }
 

@@ -8,7 +8,8 @@
 
 namespace muster::trainer {
 
-// Proves a set of task tables, one per rank, right before it runs. Pure.
+// Proves a set of task tables, one per rank, right before it runs. With several stages, the tables
+// are those of whole pipelines, each by stage. Pure.
 
 struct TableReport {
   // The share of all ranks' time in which they idle, if a Forward takes 1, a Backward 2, each half

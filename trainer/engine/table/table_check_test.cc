@@ -27,8 +27,8 @@ size_t Find(const TaskTable& table, const Task& task) {
   return static_cast<size_t>(std::find(table.begin(), table.end(), task) - table.begin());
 }
 
-TEST(DataParallelTableTest, ReducesEachUnitRightAfterItsLastUsersLastBackward) {
-  const TaskTable table = DataParallelTable(Tied(), 2, 2);
+TEST(StepTableTest, ReducesEachUnitRightAfterItsLastUsersLastBackward) {
+  const TaskTable table = StepTable(Tied(), 2, 2);
   for (int unit = 0; unit < 4; ++unit) {
     const size_t at = Find(table, {.kind = TaskKind::kReduce, .unit = unit});
     ASSERT_LT(at, table.size());
@@ -55,8 +55,8 @@ TableShape Divided(bool values) {
   return shape;
 }
 
-TEST(DataParallelTableTest, DividedValuesAreGatheredOneBlockAheadAndReleasedAfterUse) {
-  EXPECT_EQ(Text(DataParallelTable(Divided(true), 1, 1)),
+TEST(StepTableTest, DividedValuesAreGatheredOneBlockAheadAndReleasedAfterUse) {
+  EXPECT_EQ(Text(StepTable(Divided(true), 1, 1)),
             "Gather(unit 0)\nGather(unit 1)\nGather(unit 2)\nForward(block 0, micro-batch 0)\n"
             "Release(unit 0)\nRelease(unit 1)\n"
             "Gather(unit 0)\nGather(unit 3)\nForward(block 1, micro-batch 0)\nRelease(unit 2)\n"
@@ -70,12 +70,12 @@ TEST(DataParallelTableTest, DividedValuesAreGatheredOneBlockAheadAndReleasedAfte
 }
 
 // A rank with fewer micro-batches than another must not leave it alone in a collective.
-TEST(DataParallelTableTest, RanksWithUnequalSharesRunTheSameCollectives) {
+TEST(StepTableTest, RanksWithUnequalSharesRunTheSameCollectives) {
   for (const bool values : {false, true}) {
     const TableShape shape = Divided(values);
-    const TaskTable one = DataParallelTable(shape, 1, 3), three = DataParallelTable(shape, 3, 3);
+    const TaskTable one = StepTable(shape, 1, 3), three = StepTable(shape, 3, 3);
     EXPECT_EQ(Refusal(shape, {one, three}), "accepted");
-    EXPECT_NE(Refusal(shape, {DataParallelTable(shape, 1, 1), three}), "accepted");
+    EXPECT_NE(Refusal(shape, {StepTable(shape, 1, 1), three}), "accepted");
     const auto forwards = [](const TaskTable& table) {
       return std::count_if(table.begin(), table.end(),
                            [](const Task& task) { return task.kind == TaskKind::kForward; });
@@ -87,7 +87,7 @@ TEST(DataParallelTableTest, RanksWithUnequalSharesRunTheSameCollectives) {
 
 TEST(CheckTablesTest, DividedValuesMustBeThereForEveryPassAndGoneForTheUpdate) {
   const TableShape shape = Divided(true);
-  const TaskTable good = DataParallelTable(shape, 1, 1);
+  const TaskTable good = StepTable(shape, 1, 1);
   EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
   const auto without_first = [&](TaskKind kind) {
     TaskTable table = good;
@@ -114,7 +114,7 @@ TEST(CheckTablesTest, DividedValuesMustBeThereForEveryPassAndGoneForTheUpdate) {
 
 TEST(CheckTablesTest, EveryDividedGradientIsReducedBetweenMicroBatches) {
   const TableShape shape = Divided(false);
-  const TaskTable good = DataParallelTable(shape, 2, 2);
+  const TaskTable good = StepTable(shape, 2, 2);
   EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
   TaskTable half = good;
   const size_t reduce = Find(half, {.kind = TaskKind::kReduce, .unit = 3});
@@ -134,7 +134,7 @@ TEST(CheckTablesTest, EveryDividedGradientIsReducedBetweenMicroBatches) {
 // Both go through one group of ranks, whose collectives are matched by their order.
 TEST(CheckTablesTest, GathersAndReducesHaveOneOrderOnAllRanks) {
   const TableShape shape = Divided(true);
-  const TaskTable good = DataParallelTable(shape, 1, 1);
+  const TaskTable good = StepTable(shape, 1, 1);
   TaskTable other = good;
   const size_t reduce = Find(other, {.kind = TaskKind::kReduce, .unit = 3});
   std::swap(other[reduce], other[reduce + 1]);
@@ -154,12 +154,11 @@ TEST(EvaluationTableTest, RunsEachBlockOnceWithItsValues) {
             "Forward(block 2, micro-batch 0)\nRelease(unit 0)\nRelease(unit 3)\n");
 }
 
-TEST(CheckTablesTest, AcceptsDataParallelTablesOfAnySizeWithoutBubble) {
+TEST(CheckTablesTest, AcceptsStepTablesOfAnySizeWithoutBubble) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (int micro_batches = 1; micro_batches <= 4; ++micro_batches) {
       const auto report = CheckTables(
-          Tied(),
-          std::vector<TaskTable>(ranks, DataParallelTable(Tied(), micro_batches, micro_batches)));
+          Tied(), std::vector<TaskTable>(ranks, StepTable(Tied(), micro_batches, micro_batches)));
       ASSERT_TRUE(report.ok()) << report.status();
       EXPECT_EQ(report->bubble, 0.0);
       EXPECT_EQ(report->most_alive, 1);
@@ -168,7 +167,7 @@ TEST(CheckTablesTest, AcceptsDataParallelTablesOfAnySizeWithoutBubble) {
 }
 
 TEST(CheckTablesTest, RefusesEveryDroppedAndEveryDoubledTask) {
-  const TaskTable good = DataParallelTable(Tied(), 2, 2);
+  const TaskTable good = StepTable(Tied(), 2, 2);
   for (size_t i = 0; i < good.size(); ++i) {
     TaskTable dropped = good;
     dropped.erase(dropped.begin() + static_cast<ptrdiff_t>(i));
@@ -182,7 +181,7 @@ TEST(CheckTablesTest, RefusesEveryDroppedAndEveryDoubledTask) {
 }
 
 TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
-  const TaskTable good = DataParallelTable(Tied(), 1, 1);
+  const TaskTable good = StepTable(Tied(), 1, 1);
   int accepted = 0, refused = 0;
   for (size_t from = 0; from < good.size(); ++from) {
     for (size_t to = 0; to < good.size(); ++to) {
@@ -202,30 +201,30 @@ TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
 
 TEST(CheckTablesTest, NamesTheRankTheTaskAndTheFault) {
   const TableShape shape = Tied();
-  TaskTable table = DataParallelTable(shape, 1, 1);
+  TaskTable table = StepTable(shape, 1, 1);
   std::swap(table[2], table[3]);
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Backward(block 2, micro-batch 0) comes before its forward");
-  table = DataParallelTable(shape, 1, 1);
+  table = StepTable(shape, 1, 1);
   std::swap(table[table.size() - 1], table[table.size() - 2]);
   EXPECT_EQ(Refusal(shape, {table}), "task table of rank 0: Apply() comes before the last vote");
-  table = DataParallelTable(shape, 1, 1);
+  table = StepTable(shape, 1, 1);
   table.insert(table.end() - 1, {.kind = TaskKind::kGather, .unit = 0});
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Gather(unit 0) communicates between the vote and the apply");
-  table = DataParallelTable(shape, 1, 1);
+  table = StepTable(shape, 1, 1);
   table.insert(table.begin() + 4, {.kind = TaskKind::kReduce, .unit = 0});
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Reduce(unit 0) comes before the last backward of its user, "
             "block 0");
-  table = DataParallelTable(shape, 1, 1);
+  table = StepTable(shape, 1, 1);
   table[0].block = 7;
   EXPECT_EQ(Refusal(shape, {table}),
             "task table of rank 0: Forward(block 7, micro-batch 0) must name one of the 3 blocks");
 }
 
 TEST(CheckTablesTest, RefusesRanksThatReduceInDifferentOrders) {
-  const TaskTable a = DataParallelTable(Tied(), 1, 1);
+  const TaskTable a = StepTable(Tied(), 1, 1);
   TaskTable b = a;
   const size_t i = Find(b, {.kind = TaskKind::kReduce, .unit = 0});
   ASSERT_EQ(b[i + 1].kind, TaskKind::kReduce);
@@ -248,7 +247,7 @@ TEST(CheckTablesTest, RefusesThreeRanksThatWaitForEachOtherInACircle) {
 
 // Comparing each rank with each other one would take longer than any test may.
 TEST(CheckTablesTest, TheTablesOfTwentyThousandRanksAreCheckedInOnePass) {
-  const TaskTable same = DataParallelTable(Tied(), 1, 1);
+  const TaskTable same = StepTable(Tied(), 1, 1);
   std::vector<TaskTable> ranks(20'000, same);
   EXPECT_EQ(Refusal(Tied(), ranks), "accepted");
   const size_t i = Find(same, {.kind = TaskKind::kReduce, .unit = 0});
@@ -259,7 +258,7 @@ TEST(CheckTablesTest, TheTablesOfTwentyThousandRanksAreCheckedInOnePass) {
 
 TEST(CheckTablesTest, SplitsOnlyBackwardsThatCanSplit) {
   const auto split = [](int block) {
-    TaskTable table = DataParallelTable(Tied(), 1, 1);
+    TaskTable table = StepTable(Tied(), 1, 1);
     const size_t i = Find(table, {.kind = TaskKind::kBackward, .block = block, .micro_batch = 0});
     table[i].kind = TaskKind::kBackwardInput;
     table.insert(table.begin() + static_cast<ptrdiff_t>(i) + 1,
@@ -342,7 +341,7 @@ TEST(CheckTablesTest, FindsMessagesThatDoNotMatchAndDeadlocks) {
 TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
   TableShape shape = Tied();
   shape.optimizer_prepares = true;
-  const TaskTable good = DataParallelTable(shape, 1, 1);
+  const TaskTable good = StepTable(shape, 1, 1);
   EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
   const auto without = [&](TaskKind kind) {
     TaskTable table = good;
@@ -353,7 +352,7 @@ TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
             "task table of rank 0: Confirm() comes before the update is prepared");
   EXPECT_EQ(without(TaskKind::kConfirm),
             "task table of rank 0: Prepare() communicates between the vote and the apply");
-  EXPECT_EQ(Refusal(shape, {DataParallelTable(Tied(), 1, 1)}),
+  EXPECT_EQ(Refusal(shape, {StepTable(Tied(), 1, 1)}),
             "task table of rank 0: the update is not prepared and confirmed");
   EXPECT_EQ(without(TaskKind::kVote), "task table of rank 0: Prepare() comes before the vote");
 }
@@ -361,7 +360,7 @@ TEST(CheckTablesTest, AnUpdateThatIsPreparedMustBeConfirmed) {
 TEST(CheckTablesTest, ADividedStateIsGatheredAfterEveryUpdate) {
   TableShape shape = Tied();
   shape.divided = true;
-  const TaskTable good = DataParallelTable(shape, 1, 1);
+  const TaskTable good = StepTable(shape, 1, 1);
   EXPECT_EQ(Refusal(shape, {good, good}), "accepted");
   EXPECT_EQ(Refusal(Tied(), {good}),
             "task table of rank 0: Gather(unit 0) gathers a unit that every rank holds");

@@ -1,7 +1,9 @@
 #include "trainer/engine/table/task_table.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -58,28 +60,95 @@ std::string ToString(const Task& task) {
 
 namespace {
 
-std::vector<Task> PassesOf(const TableShape& shape, int micro_batch, bool backward) {
-  std::vector<Task> passes;
-  for (int b = 0; b < shape.blocks; ++b) {
-    passes.push_back({.kind = TaskKind::kForward, .block = b, .micro_batch = micro_batch});
+// A pass through one block, and the messages right before it and after it.
+struct Pass {
+  Task task;
+  std::optional<Task> before, after;
+};
+
+// The passes of one stage.
+class StagePasses {
+ public:
+  StagePasses(const TableShape& shape, const PipelinePlace& place)
+      : first_(shape.cut.first(place.stage)),
+        end_(std::min(shape.blocks, shape.cut.first(place.stage + 1))),
+        previous_(place.stage == 0 ? -1 : place.first_peer + place.stage - 1),
+        next_(end_ == shape.blocks ? -1 : place.first_peer + place.stage + 1) {}
+
+  void Forward(int micro_batch, std::vector<Pass>& out) const {
+    for (int b = first_; b < end_; ++b) {
+      Pass& pass = out.emplace_back();
+      pass.task = {.kind = TaskKind::kForward, .block = b, .micro_batch = micro_batch};
+      if (b == first_) pass.before = Message(TaskKind::kRecv, b - 1, micro_batch, previous_, false);
+      if (b + 1 == end_) pass.after = Message(TaskKind::kSend, b, micro_batch, next_, false);
+    }
   }
-  for (int b = shape.blocks - 1; backward && b >= 0; --b) {
-    passes.push_back({.kind = TaskKind::kBackward, .block = b, .micro_batch = micro_batch});
+  void Backward(int micro_batch, std::vector<Pass>& out) const {
+    for (int b = end_ - 1; b >= first_; --b) {
+      Pass& pass = out.emplace_back();
+      pass.task = {.kind = TaskKind::kBackward, .block = b, .micro_batch = micro_batch};
+      if (b + 1 == end_) pass.before = Message(TaskKind::kRecv, b, micro_batch, next_, true);
+      if (b == first_) pass.after = Message(TaskKind::kSend, b - 1, micro_batch, previous_, true);
+    }
+  }
+
+ private:
+  static std::optional<Task> Message(TaskKind kind, int block, int micro_batch, int peer,
+                                     bool gradient) {
+    if (peer < 0) return std::nullopt;
+    return Task{.kind = kind,
+                .block = block,
+                .micro_batch = micro_batch,
+                .peer = peer,
+                .gradient = gradient};
+  }
+
+  const int first_, end_;      // blocks
+  const int previous_, next_;  // peers; -1: none
+};
+
+// Returns the passes of a stage through so many micro-batches.
+std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, int micro_batches) {
+  const StagePasses stage(shape, place);
+  const int behind = shape.cut.stages() - 1 - place.stage;
+  const int ahead = place.schedule == PipelineSchedule::kAllForwardFirst && shape.cut.stages() > 1
+                        ? micro_batches
+                        : std::min(behind, micro_batches);
+  std::vector<Pass> passes;
+  int forward = 0;
+  while (forward < ahead) stage.Forward(forward++, passes);
+  for (int backward = 0; backward < micro_batches; ++backward) {
+    if (forward < micro_batches) stage.Forward(forward++, passes);
+    stage.Backward(backward, passes);
   }
   return passes;
+}
+
+// Returns true if a stage has users of the unit.
+bool IsOfStage(const TableShape& shape, int unit, int stage) {
+  const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
+  return std::any_of(users.begin(), users.end(),
+                     [&](int block) { return shape.cut.StageOf(block) == stage; });
+}
+
+// Returns the first user of a unit in a stage that has one.
+int FirstUser(const TableShape& shape, int unit, int stage) {
+  const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
+  return *std::find_if(users.begin(), users.end(),
+                       [&](int block) { return shape.cut.StageOf(block) == stage; });
 }
 
 // Appends passes through blocks, with the values that they need gathered one block ahead, and after
 // each what `after` appends. Of passes of micro-batches from `own` on nothing runs but that.
 template <typename After>
-void Append(const TableShape& shape, const std::vector<Task>& passes, int own, TaskTable& table,
+void Append(const TableShape& shape, const std::vector<Pass>& passes, int own, TaskTable& table,
             const After& after) {
   const int units = shape.values_divided ? static_cast<int>(shape.unit_users.size()) : 0;
   std::vector<bool> whole(static_cast<size_t>(units));
   const auto needs = [&](size_t pass, int unit) {
     const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
     return pass < passes.size() &&
-           std::binary_search(users.begin(), users.end(), passes[pass].block);
+           std::binary_search(users.begin(), users.end(), passes[pass].task.block);
   };
   const auto gather_for = [&](size_t pass) {
     for (int u = 0; u < units; ++u) {
@@ -90,14 +159,18 @@ void Append(const TableShape& shape, const std::vector<Task>& passes, int own, T
   };
   gather_for(0);
   for (size_t p = 0; p < passes.size(); ++p) {
+    const Pass& pass = passes[p];
+    const bool runs = pass.task.micro_batch < own;
     gather_for(p + 1);
-    if (passes[p].micro_batch < own) table.push_back(passes[p]);
+    if (runs && pass.before) table.push_back(*pass.before);
+    if (runs) table.push_back(pass.task);
+    if (runs && pass.after) table.push_back(*pass.after);
     for (int u = 0; u < units; ++u) {
       if (!whole[static_cast<size_t>(u)] || needs(p + 1, u)) continue;
       table.push_back({.kind = TaskKind::kRelease, .unit = u});
       whole[static_cast<size_t>(u)] = false;
     }
-    after(passes[p]);
+    after(pass.task);
   }
 }
 
@@ -105,32 +178,33 @@ absl::Status CheckAxes(const MeshShape& mesh) {
   const struct {
     const char* name;
     int extent;
-  } undivided[] = {{"pipeline", mesh.pipeline}, {"context", mesh.context}, {"expert", mesh.expert}};
+  } undivided[] = {{"context", mesh.context}, {"expert", mesh.expert}};
   for (const auto& axis : undivided) {
     if (axis.extent == 1) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        "a layout with ", axis.name, " ", axis.extent,
-        ": this trainer divides its work along data, shard and tensor; set ", axis.name, " to 1"));
+    return absl::UnimplementedError(
+        absl::StrCat("a layout with ", axis.name, " ", axis.extent,
+                     ": this trainer divides its work along pipeline, data, shard and tensor; set ",
+                     axis.name, " to 1"));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most) {
+TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
+                    const PipelinePlace& place) {
   TaskTable table;
+  const int units = static_cast<int>(shape.unit_users.size());
   const int rounds = shape.gradients_divided || shape.values_divided ? most : micro_batches;
-  std::vector<Task> passes;
-  for (int m = 0; m < rounds; ++m) {
-    const std::vector<Task> of_one = PassesOf(shape, m, /*backward=*/true);
-    passes.insert(passes.end(), of_one.begin(), of_one.end());
-  }
+  const std::vector<Pass> passes = PassesOf(shape, place, rounds);
   Append(shape, passes, micro_batches, table, [&](const Task& pass) {
     if (pass.kind != TaskKind::kBackward) return;
     if (!shape.gradients_divided && pass.micro_batch != rounds - 1) return;
-    for (size_t u = 0; u < shape.unit_users.size(); ++u) {
-      if (shape.unit_users[u].front() != pass.block) continue;
-      table.push_back({.kind = TaskKind::kReduce, .unit = static_cast<int>(u)});
+    for (int u = 0; u < units; ++u) {
+      if (!IsOfStage(shape, u, place.stage) || FirstUser(shape, u, place.stage) != pass.block) {
+        continue;
+      }
+      table.push_back({.kind = TaskKind::kReduce, .unit = u});
     }
   });
   table.push_back({.kind = TaskKind::kVote});
@@ -140,15 +214,18 @@ TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most
   }
   table.push_back({.kind = TaskKind::kApply});
   const bool refresh = shape.divided && !shape.values_divided;
-  for (size_t u = 0; refresh && u < shape.unit_users.size(); ++u) {
-    table.push_back({.kind = TaskKind::kGather, .unit = static_cast<int>(u)});
+  for (int u = 0; refresh && u < units; ++u) {
+    if (!IsOfStage(shape, u, place.stage)) continue;
+    table.push_back({.kind = TaskKind::kGather, .unit = u});
   }
   return table;
 }
 
-TaskTable EvaluationTable(const TableShape& shape) {
+TaskTable EvaluationTable(const TableShape& shape, const PipelinePlace& place) {
+  std::vector<Pass> passes;
+  StagePasses(shape, place).Forward(0, passes);
   TaskTable table;
-  Append(shape, PassesOf(shape, 0, /*backward=*/false), 1, table, [](const Task&) {});
+  Append(shape, passes, 1, table, [](const Task&) {});
   return table;
 }
 
@@ -158,22 +235,30 @@ int MostMicroBatches(const MeshShape& mesh, int64_t micro_batches) {
 }
 
 absl::StatusOr<LayoutTables> MakeTables(const TableShape& shape, const MeshShape& mesh,
-                                        int64_t micro_batches) {
+                                        int64_t micro_batches, PipelineSchedule schedule) {
   MUSTER_RETURN_IF_ERROR(CheckAxes(mesh));
   const int workers = mesh.workers();
   if (workers > micro_batches) {
     return absl::InvalidArgumentError(absl::StrCat(workers, " ranks for ", micro_batches,
                                                    " micro-batches: a rank would have none"));
   }
+  if (mesh.pipeline != shape.cut.stages()) {
+    return absl::InternalError(absl::StrCat("a layout with pipeline ", mesh.pipeline,
+                                            " for a model that is cut into ", shape.cut.stages()));
+  }
   const int most = MostMicroBatches(mesh, micro_batches);
   LayoutTables tables;
-  std::map<int, int> index_of;  // by number of micro-batches
+  std::map<int, int> first_of;  // table of a pipeline, by its number of micro-batches
   for (int r = 0; r < mesh.size(); ++r) {
     const TreeNode range = RankRange(micro_batches, mesh.WorkerOf(r), workers);
     const int own = static_cast<int>(range.leaves());
-    const auto [found, is_new] = index_of.try_emplace(own, tables.distinct.size());
-    if (is_new) tables.distinct.push_back(DataParallelTable(shape, own, most));
-    tables.of_rank.push_back(found->second);
+    const auto [found, is_new] =
+        first_of.try_emplace(own, static_cast<int>(tables.distinct.size()));
+    for (int stage = 0; is_new && stage < mesh.pipeline; ++stage) {
+      tables.distinct.push_back(StepTable(
+          shape, own, most, {.stage = stage, .first_peer = found->second, .schedule = schedule}));
+    }
+    tables.of_rank.push_back(found->second + mesh.CoordinatesOf(r).pipeline);
   }
   return tables;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "trainer/comm/mesh_shape.h"
+#include "trainer/parallel/stages.h"
 
 namespace muster::trainer {
 
@@ -21,7 +22,8 @@ namespace muster::trainer {
 //                          that use the unit wait for its Gather, the Vote for every Reduce
 //   Release                unit; frees the values that a Gather brought
 //   Send, Recv             micro_batch, peer, and block's outputs (if `gradient`, their gradient).
-//                          A Send is buffered
+//                          A Send is buffered. The peer is the place of the other rank's table in
+//                          LayoutTables.distinct
 //   Vote                   the collective among all ranks that decides the step
 //   Prepare, Apply         the optimizer's two halves; unit, or all units when it is -1
 //   Confirm                the collective by which all ranks agree on what they prepared
@@ -62,6 +64,7 @@ std::string_view Name(TaskKind kind);
 // The properties of model and optimizer that a table depends on.
 struct TableShape {
   int blocks = 0;
+  StageCut cut = {};  // of the blocks
   // The blocks that use each unit, ascending.
   std::vector<std::vector<int>> unit_users;
   // Blocks whose Backward may be split.
@@ -75,26 +78,36 @@ struct TableShape {
   bool values_divided = false;
 };
 
-// Returns one rank's table for plain data parallelism: micro-batches one after the other; the
+// A rank's place in a pipeline.
+struct PipelinePlace {
+  int stage = 0;
+  int first_peer = 0;  // the place of the table of stage 0 among all tables
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+};
+
+// Returns the table of one rank. Without a pipeline micro-batches run one after the other; in one,
+// in the schedule's order, and outputs and gradients go to the next and the previous stage. The
 // Reduce of a unit stands right after the last backward of its last user, so that it overlaps with
 // the backward of the blocks before it. If the state is divided, the values are gathered at the
 // end.
 //
 // If gradients are divided, units are reduced after the backward of each micro-batch. If values are
-// divided, those of a block are gathered while the block before it runs, and released after it.
-// Ranks then take part in the collectives of as many rounds as the rank with the `most`
-// micro-batches has.
-TaskTable DataParallelTable(const TableShape& shape, int micro_batches, int most);
+// divided, those of a block are gathered while the block before it runs, and released after the
+// last of the passes in a row that use them. Ranks then take part in the collectives of as many
+// rounds as the rank with the `most` micro-batches has.
+TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
+                    const PipelinePlace& place = {});
 
-// Returns the table of one micro-batch's forward pass, for ranks that evaluate one each.
-TaskTable EvaluationTable(const TableShape& shape);
+// Returns the table of one micro-batch's forward pass, for workers that evaluate one each.
+TaskTable EvaluationTable(const TableShape& shape, const PipelinePlace& place = {});
 
 // Returns the number of micro-batches of the rank that has the most.
 int MostMicroBatches(const MeshShape& mesh, int64_t micro_batches);
 
-// The task tables of all ranks of a layout. Ranks with as many micro-batches have the same one, and
-// a check of the distinct ones is one of all, because no table sends to a rank.
+// The task tables of all ranks of a layout. Pipelines with as many micro-batches have the same
+// ones, and a check of the distinct ones is one of all, because no pipeline sends to another.
 struct LayoutTables {
+  // Pipeline after pipeline, and in each by stage.
   std::vector<TaskTable> distinct;
   std::vector<int> of_rank;  // indices of `distinct`
 };
@@ -102,8 +115,9 @@ struct LayoutTables {
 // Returns the tables for steps of so many logical micro-batches, unchecked. Returns Unimplemented,
 // which names the axis, for a layout that has no table yet, and InvalidArgument if a rank would
 // have no micro-batch. Pure.
-absl::StatusOr<LayoutTables> MakeTables(const TableShape& shape, const MeshShape& mesh,
-                                        int64_t micro_batches);
+absl::StatusOr<LayoutTables> MakeTables(
+    const TableShape& shape, const MeshShape& mesh, int64_t micro_batches,
+    PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward);
 
 }  // namespace muster::trainer
 

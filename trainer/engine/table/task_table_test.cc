@@ -1,10 +1,16 @@
 #include "trainer/engine/table/task_table.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/table/table_check.h"
+#include "trainer/parallel/stages.h"
 
 namespace muster::trainer {
 namespace {
@@ -37,16 +43,95 @@ TEST(MakeTablesTest, AThousandRanksHaveNoMoreTablesThanTheyHaveShares) {
 }
 
 TEST(MakeTablesTest, ALayoutWithoutATableIsRefusedByItsAxis) {
-  EXPECT_EQ(MakeTables(TwoBlocks(), {.pipeline = 2, .data = 2}, 8).status().message(),
-            "a layout with pipeline 2: this trainer divides its work along data, shard and tensor; "
-            "set pipeline to 1");
-  EXPECT_EQ(MakeTables(TwoBlocks(), {.context = 2}, 8).status().code(),
-            absl::StatusCode::kUnimplemented);
+  const absl::Status refused = MakeTables(TwoBlocks(), {.data = 2, .context = 2}, 8).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(refused.message(),
+            "a layout with context 2: this trainer divides its work along pipeline, data, shard "
+            "and tensor; set context to 1");
 }
 
 TEST(MakeTablesTest, ARankWithoutAMicroBatchIsRefused) {
   EXPECT_EQ(MakeTables(TwoBlocks(), {.data = 3}, 2).status().message(),
             "3 ranks for 2 micro-batches: a rank would have none");
+}
+
+// Returns the shape of a model of so many stages of `each` blocks, of which the first and the last
+// share a unit.
+TableShape Stages(int stages, int each) {
+  TableShape shape{.blocks = stages * each};
+  for (int b = 0; b < shape.blocks; ++b) shape.unit_users.push_back({b});
+  shape.unit_users.push_back({0, shape.blocks - 1});
+  shape.can_split.assign(static_cast<size_t>(shape.blocks), false);
+  shape.cut = *StageCut::Make(std::vector<int64_t>(static_cast<size_t>(shape.blocks), 1), stages);
+  return shape;
+}
+
+// The idle share of stages that cost alike (Huang et al., 2019), and what a stage keeps: of the
+// micro-batches that run ahead of the first backward pass, or of all.
+TEST(PipelineTableTest, TheBubbleIsThatOfTheFormulaAndOneForwardOneBackwardKeepsLess) {
+  for (int stages = 2; stages <= 5; ++stages) {
+    for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
+      const TableShape shape = Stages(stages, 2);
+      const double bubble = (stages - 1.0) / (micro_batches + stages - 1.0);
+      const auto check = [&](PipelineSchedule schedule) {
+        const auto tables = MakeTables(shape, {.pipeline = stages}, micro_batches, schedule);
+        EXPECT_TRUE(tables.ok()) << tables.status();
+        const auto report = CheckTables(shape, tables->distinct);
+        EXPECT_TRUE(report.ok()) << report.status();
+        EXPECT_NEAR(report->bubble, bubble, 1e-12) << stages << " x " << micro_batches;
+        return report->most_alive;
+      };
+      EXPECT_EQ(check(PipelineSchedule::kOneForwardOneBackward), std::min(stages, micro_batches));
+      EXPECT_EQ(check(PipelineSchedule::kAllForwardFirst), micro_batches);
+    }
+  }
+}
+
+TEST(PipelineTableTest, EveryDivisionOfUnequalSharesPassesTheCheck) {
+  for (const int stages : {1, 2, 4}) {
+    for (const bool gradients : {false, true}) {
+      for (const bool values : {false, true}) {
+        TableShape shape = Stages(stages, 3);
+        shape.divided = true;
+        shape.gradients_divided = gradients;
+        shape.values_divided = values;
+        const MeshShape mesh{.pipeline = stages, .data = 2, .shard = 2};
+        const auto tables = MakeTables(shape, mesh, 7);
+        ASSERT_TRUE(tables.ok()) << tables.status();
+        EXPECT_EQ(tables->distinct.size(), 2u * static_cast<size_t>(stages));
+        const auto report = CheckTables(shape, tables->distinct);
+        EXPECT_TRUE(report.ok()) << report.status();
+      }
+    }
+  }
+}
+
+TEST(PipelineTableTest, RanksFindTheTableOfTheirStage) {
+  const TableShape shape = Stages(2, 1);
+  const auto tables = MakeTables(shape, {.pipeline = 2, .data = 2}, 3);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  EXPECT_EQ(tables->of_rank, (std::vector<int>{0, 2, 1, 3}));
+  const Task& first = tables->distinct[3].front();
+  EXPECT_EQ(ToString(first), "Recv(block 0, micro-batch 0, peer 2)");
+}
+
+// A pass that a stage begins before its input is there never ends.
+TEST(PipelineTableTest, AStageThatWaitsForItsOwnOutputIsADeadlock) {
+  const TableShape shape = Stages(2, 1);
+  auto tables = MakeTables(shape, {.pipeline = 2}, 1);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  // The first stage waits for the gradient of micro-batch 0 before it sends its output.
+  TaskTable& table = tables->distinct[0];
+  const auto is = [](TaskKind kind, bool gradient) {
+    return [=](const Task& task) {
+      return task.kind == kind && task.micro_batch == 0 && task.gradient == gradient;
+    };
+  };
+  const auto send = std::find_if(table.begin(), table.end(), is(TaskKind::kSend, false));
+  const auto receive = std::find_if(table.begin(), table.end(), is(TaskKind::kRecv, true));
+  std::rotate(send, send + 1, receive + 1);
+  EXPECT_THAT(std::string(CheckTables(shape, tables->distinct).status().message()),
+              testing::HasSubstr("deadlock"));
 }
 
 }  // namespace

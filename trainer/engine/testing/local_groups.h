@@ -20,7 +20,10 @@ class LocalGroups {
   explicit LocalGroups(const MeshShape& shape)
       : shape_(shape), world_(MakeLocalCommunicators({.size = shape.size()})) {
     for (int rank = 0; rank < shape.size(); ++rank) {
-      for (const std::vector<MeshAxis>& axes : kAxes) Make(shape.Group(rank, axes));
+      for (const std::vector<MeshAxis>& axes : kAxes) {
+        Make(shape.Group(rank, axes));
+        if (shape.IsEnd(rank)) Make(shape.GroupOfEnds(rank, axes));
+      }
     }
   }
 
@@ -30,16 +33,28 @@ class LocalGroups {
       return Find(shape_.Group(rank, axes), rank);
     };
     if (shape_.shard > 1) groups.shard = find({MeshAxis::kShard});
-    if (shape_.shard > 1 || shape_.tensor > 1) groups.replicas = find({MeshAxis::kData});
-    if (shape_.tensor == 1) return groups;
-    groups.axes.tensor = find({MeshAxis::kTensor});
-    groups.workers = find({MeshAxis::kData, MeshAxis::kShard});
-    groups.whole_replicas = find({MeshAxis::kData, MeshAxis::kTensor});
+    const bool divides_model = shape_.tensor > 1 || shape_.pipeline > 1;
+    if (shape_.shard > 1 || divides_model) groups.replicas = find({MeshAxis::kData});
+    if (divides_model) groups.workers = find({MeshAxis::kData, MeshAxis::kShard});
+    if (shape_.tensor > 1) {
+      groups.axes.tensor = find({MeshAxis::kTensor});
+      groups.whole_replicas = find({MeshAxis::kData, MeshAxis::kTensor});
+    }
+    if (shape_.pipeline > 1) groups.stages = find({MeshAxis::kPipeline});
+    if (!shape_.IsEnd(rank)) return groups;
+    const auto find_ends = [&](const std::vector<MeshAxis>& axes) {
+      return Find(shape_.GroupOfEnds(rank, axes), rank);
+    };
+    groups.ends = find_ends({});
+    groups.ends_replicas = find_ends({MeshAxis::kData});
+    groups.ends_whole_replicas = find_ends({MeshAxis::kData, MeshAxis::kTensor});
     return groups;
   }
 
  private:
   static inline const std::vector<std::vector<MeshAxis>> kAxes = {
+      {},
+      {MeshAxis::kPipeline},
       {MeshAxis::kShard},
       {MeshAxis::kData},
       {MeshAxis::kTensor},

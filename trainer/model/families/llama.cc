@@ -39,6 +39,8 @@ class LlamaEmbedding final : public LayeredBlock {
     return {.tensors = {tokens_.OfTokens(context)}};
   }
 
+  int64_t cost() const override { return 0; }  // it looks rows up
+
  private:
   const Embedding tokens_;
 };

@@ -1,5 +1,5 @@
-// Tests, with ranks as threads, that a model whose parts are on the ranks of a tensor axis trains
-// as on one rank.
+// Tests, with ranks as threads, that a model that a tensor axis or the stages of a pipeline divide
+// trains as on one rank.
 
 #include <algorithm>
 #include <atomic>
@@ -38,7 +38,7 @@ using testing::HasSubstr;
 
 planner::ModelShape Shape(ModelFamily family) {
   planner::ModelShape shape = {.family = family,
-                               .layers = 2,
+                               .layers = 3,
                                .heads = 4,
                                .width = 32,
                                .positions = 16,
@@ -62,8 +62,9 @@ std::unique_ptr<TrainingState> MakeRank(const planner::ModelShape& shape, Traini
                                         const MeshShape& mesh, int rank) {
   const CopyPlace place = PlaceOf(mesh, rank);
   options.parts = place.part.count;
-  auto state =
-      TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr, place.part.index);
+  options.stages = mesh.pipeline;
+  auto state = TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr,
+                                     place.part.index, mesh.CoordinatesOf(rank).pipeline);
   EXPECT_TRUE(state.ok()) << state.status();
   EXPECT_TRUE((*state)->InitializeFresh().ok());
   return *std::move(state);
@@ -136,13 +137,21 @@ void ExpectNear(const std::map<std::string, at::Tensor>& got,
 }
 
 std::string Name(const MeshShape& mesh, const Division& divided) {
-  return absl::StrCat(mesh.data, " x ", mesh.shard, " x tensor ", mesh.tensor,
-                      divided.gradients ? ", gradients" : "", divided.values ? ", values" : "");
+  return absl::StrCat("pipeline ", mesh.pipeline, " x ", mesh.data, " x ", mesh.shard, " x tensor ",
+                      mesh.tensor, divided.gradients ? ", gradients" : "",
+                      divided.values ? ", values" : "");
 }
 
-class TensorTest : public testing::TestWithParam<ModelFamily> {};
+std::string Name(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::kAllForwardFirst ? "all forward first" : "1F1B";
+}
 
-TEST_P(TensorTest, EveryGradientIsThatOfOneRank) {
+constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::kOneForwardOneBackward,
+                                           PipelineSchedule::kAllForwardFirst};
+
+class DividedModelTest : public testing::TestWithParam<ModelFamily> {};
+
+TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
   const planner::ModelShape shape = Shape(GetParam());
   for (const bool deterministic : {false, true}) {
     TrainingOptions options = Options();
@@ -153,10 +162,20 @@ TEST_P(TensorTest, EveryGradientIsThatOfOneRank) {
       SCOPED_TRACE(Name(mesh, {}));
       ExpectNear(Gradients(shape, options, mesh), one);
     }
+    for (const PipelineSchedule schedule : kSchedules) {
+      options.pipeline_schedule = schedule;
+      for (const MeshShape& mesh :
+           {MeshShape{.pipeline = 2}, MeshShape{.pipeline = 5}, MeshShape{.pipeline = 3, .data = 2},
+            MeshShape{.pipeline = 2, .shard = 3},
+            MeshShape{.pipeline = 2, .data = 2, .tensor = 2}}) {
+        SCOPED_TRACE(Name(mesh, {}) + Name(schedule));
+        ExpectNear(Gradients(shape, options, mesh), one);
+      }
+    }
   }
 }
 
-TEST_P(TensorTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
+TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
   const planner::ModelShape shape = Shape(GetParam());
   TrainingOptions options = Options();
   const auto train = [&](const MeshShape& mesh) {
@@ -165,8 +184,11 @@ TEST_P(TensorTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
   };
   const RankResult one = train({})[0];
   EXPECT_LT(one.losses.back(), one.losses.front());
-  for (const MeshShape& mesh : {MeshShape{.tensor = 2}, MeshShape{.shard = 2, .tensor = 2},
-                                MeshShape{.data = 2, .shard = 2, .tensor = 2}}) {
+  for (const MeshShape& mesh :
+       {MeshShape{.tensor = 2}, MeshShape{.shard = 2, .tensor = 2},
+        MeshShape{.data = 2, .shard = 2, .tensor = 2}, MeshShape{.pipeline = 2},
+        MeshShape{.pipeline = 3, .shard = 2}, MeshShape{.pipeline = 2, .data = 2, .shard = 2},
+        MeshShape{.pipeline = 2, .shard = 2, .tensor = 2}}) {
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
       SCOPED_TRACE(Name(mesh, divided));
@@ -184,7 +206,7 @@ TEST_P(TensorTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
 }
 
 // For a fixed division of the model, the number of workers changes no bit.
-TEST_P(TensorTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
+TEST_P(DividedModelTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
   const planner::ModelShape shape = Shape(GetParam());
   TrainingOptions options = Options();
   options.deterministic = true;
@@ -203,19 +225,40 @@ TEST_P(TensorTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
       EXPECT_EQ(results[r].values, one[r % 2].values);
     }
   }
+  const std::vector<RankResult> stages = train({.pipeline = 2});
+  for (const MeshShape& mesh :
+       {MeshShape{.pipeline = 2, .data = 3}, MeshShape{.pipeline = 2, .shard = 2}}) {
+    SCOPED_TRACE(Name(mesh, {}));
+    const std::vector<RankResult> results = train(mesh);
+    const size_t of_stage = results.size() / 2;
+    for (size_t r = 0; r < results.size(); ++r) {
+      EXPECT_EQ(results[r].losses, stages[0].losses);
+      EXPECT_EQ(results[r].norms, stages[0].norms);
+      EXPECT_EQ(results[r].values, stages[r / of_stage].values);
+    }
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, TensorTest,
+INSTANTIATE_TEST_SUITE_P(Families, DividedModelTest,
                          testing::Values(ModelFamily::kGpt2, ModelFamily::kLlama,
                                          ModelFamily::kBloom));
 
-TEST(TensorRefusalTest, AModelThatCannotBeDividedSoIsRefusedByName) {
+TEST(DividedModelRefusalTest, AModelThatCannotBeDividedSoIsRefusedByName) {
   TrainingOptions options = Options();
   options.parts = 3;
   const auto state = TrainingState::Create(*MakeModel(Shape(ModelFamily::kGpt2)), options);
   EXPECT_EQ(state.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(state.status().message()),
               HasSubstr("4 pieces cannot be shared by 3 ranks; the nearest numbers are 2 or 4"));
+}
+
+TEST(DividedModelRefusalTest, MoreStagesThanBlocksAreRefused) {
+  TrainingOptions options = Options();
+  options.stages = 6;
+  const auto state = TrainingState::Create(*MakeModel(Shape(ModelFamily::kGpt2)), options);
+  EXPECT_EQ(state.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(state.status().message()),
+              HasSubstr("a pipeline of 6 stages for a model of 5 blocks"));
 }
 
 }  // namespace

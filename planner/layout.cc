@@ -14,40 +14,56 @@ int TensorOf(const v1alpha1::ParallelismSpec& parallelism) {
   return std::max(1, parallelism.tensor());
 }
 
+int PipelineOf(const v1alpha1::ParallelismSpec& parallelism) {
+  return std::max(1, parallelism.pipeline());
+}
+
+int RanksOfMicroBatch(const v1alpha1::ParallelismSpec& parallelism) {
+  return TensorOf(parallelism) * PipelineOf(parallelism);
+}
+
 v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ranks) {
-  const int tensor = TensorOf(parallelism);
-  const int groups = std::max(1, ranks / tensor);
+  const int tensor = TensorOf(parallelism), pipeline = PipelineOf(parallelism);
+  const int workers = std::max(1, ranks / (tensor * pipeline));
   int shard = 1;
   if (parallelism.zero() > 0) {
-    shard = parallelism.has_shard() ? std::clamp(parallelism.shard(), 1, groups) : groups;
+    shard = parallelism.has_shard() ? std::clamp(parallelism.shard(), 1, workers) : workers;
   }
-  while (groups % shard != 0) ++shard;
+  while (workers % shard != 0) ++shard;
   v1alpha1::Mesh mesh;
-  mesh.set_data(groups / shard);
+  mesh.set_data(workers / shard);
   mesh.set_shard(shard);
   if (tensor > 1) mesh.set_tensor(tensor);
+  if (pipeline > 1) mesh.set_pipeline(pipeline);
   return mesh;
 }
 
 v1alpha1::StateSlice SliceOfRank(const v1alpha1::Mesh& mesh, int rank) {
   const int tensor = std::max(1, mesh.tensor()), shard = std::max(1, mesh.shard());
+  const int pipeline = std::max(1, mesh.pipeline()), data = std::max(1, mesh.data());
+  const int stage = rank / (tensor * shard * data) % pipeline;
   v1alpha1::StateSlice slice;
-  slice.set_shard(rank % tensor * shard + rank / tensor % shard);
-  slice.set_shards(tensor * shard);
+  slice.set_shard((stage * tensor + rank % tensor) * shard + rank / tensor % shard);
+  slice.set_shards(pipeline * tensor * shard);
   if (tensor > 1) slice.set_parts(tensor);
+  if (pipeline > 1) slice.set_stages(pipeline);
   return slice;
 }
 
 int WorkersThatForm(const v1alpha1::ParallelismSpec& parallelism, int ranks_of_worker,
                     int workers) {
   if (workers < 1) return 0;
-  if (parallelism.zero() == 0 || parallelism.shard() <= 1) return workers;
-  const int64_t shard = parallelism.shard();
-  const int64_t ranks_each = std::max(1, ranks_of_worker / TensorOf(parallelism));
-  const int64_t step = shard / std::gcd(shard, ranks_each);
-  if (const int64_t whole = workers - workers % step; whole > 0) return static_cast<int>(whole);
+  const int64_t groups_each = std::max(1, ranks_of_worker / TensorOf(parallelism));
+  const int64_t pipeline = PipelineOf(parallelism);
+  // Returns the most workers whose groups are a multiple of that.
+  const auto most = [&](int64_t multiple) {
+    return workers - workers % (multiple / std::gcd(multiple, groups_each));
+  };
+  const int64_t shard = parallelism.zero() > 0 ? std::max(1, parallelism.shard()) : 1;
+  if (const int64_t whole = most(pipeline * shard); whole > 0) return static_cast<int>(whole);
+  const int64_t filled = most(pipeline);
   const int64_t least = parallelism.has_min_shard() ? parallelism.min_shard() : shard;
-  return workers * ranks_each >= least ? workers : 0;
+  return filled * groups_each / pipeline >= least ? static_cast<int>(filled) : 0;
 }
 
 }  // namespace muster::planner

@@ -10,23 +10,27 @@ namespace muster::planner {
 // Returns the number of ranks of one worker: its GPUs, or `ranks` if it has none; at least 1. Pure.
 int RanksOf(const v1alpha1::WorkersSpec& workers);
 
-// Returns how many ranks divide the model; at least 1. Pure.
+// Return how many ranks divide each layer, into how many stages the layers are divided, and how
+// many ranks therefore work on one micro-batch; at least 1. Pure.
 int TensorOf(const v1alpha1::ParallelismSpec& parallelism);
+int PipelineOf(const v1alpha1::ParallelismSpec& parallelism);
+int RanksOfMicroBatch(const v1alpha1::ParallelismSpec& parallelism);
 
-// Returns the layout of a round of so many ranks, a positive multiple of TensorOf(). Where
+// Returns the layout of a round of so many ranks, a positive multiple of RanksOfMicroBatch(). Where
 // parallelism.shard does not divide the others, the state is divided among the next larger number
 // that does, so that no rank holds more of it than the job asked for; fewer ranks than `shard` all
 // divide it. Pure.
 v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ranks);
 
 // Returns what a rank of the layout holds of a copy of the state. Tensor is the innermost axis of
-// the numbers of ranks, then shard. Pure.
+// the numbers of ranks, then shard; pipeline is the outermost. Pure.
 v1alpha1::StateSlice SliceOfRank(const v1alpha1::Mesh& mesh, int rank);
 
-// Returns how many of so many workers, with so many ranks each, form a round: the most whose ranks
-// are a multiple of parallelism.shard. Where no number of them is, all form one if that leaves the
-// state divided among at least `shard` ranks, or parallelism.minShard; 0 otherwise. The ranks of a
-// tensor group count as one. Pure.
+// Returns how many of so many workers, with so many ranks each, form a round: the most that fill
+// the stages of a pipeline alike, with in each a multiple of parallelism.shard ranks. Where no
+// number of them does, the most that fill the stages form one if that leaves the state divided
+// among at least `shard` ranks, or parallelism.minShard; 0 otherwise. The ranks of a tensor group
+// count as one. Pure.
 int WorkersThatForm(const v1alpha1::ParallelismSpec& parallelism, int ranks_of_worker, int workers);
 
 }  // namespace muster::planner

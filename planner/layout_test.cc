@@ -89,6 +89,42 @@ TEST(LayoutTest, WorkersOfTensorGroupsFormARoundByTheirGroups) {
   EXPECT_EQ(WorkersThatForm(spec, 8, 1), 0) << "two groups";
 }
 
+TEST(LayoutTest, StagesHaveRanksOfTheirOwnAndEachFillsARoundAlike) {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_pipeline(2);
+  spec.set_tensor(2);
+  v1alpha1::Mesh mesh = LayOutRanks(spec, 8);
+  EXPECT_EQ(mesh.pipeline(), 2);
+  EXPECT_EQ(mesh.data(), 2);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 5), 4);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 1), 0) << "one group, and two stages";
+  EXPECT_EQ(WorkersThatForm(spec, 4, 1), 1) << "both stages are on one worker";
+  spec.set_zero(1);
+  spec.set_shard(2);
+  mesh = LayOutRanks(spec, 16);
+  EXPECT_EQ(mesh.data(), 2);
+  EXPECT_EQ(mesh.shard(), 2);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 7), 4) << "a multiple of two stages of two shards";
+  EXPECT_EQ(WorkersThatForm(spec, 2, 3), 0);
+  spec.set_min_shard(1);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 3), 2);
+}
+
+TEST(LayoutTest, TheSlicesOfACopyAreNumberedStageAfterStage) {
+  v1alpha1::Mesh mesh;
+  mesh.set_data(2);
+  mesh.set_shard(1);
+  mesh.set_tensor(2);
+  mesh.set_pipeline(2);
+  const int slices[] = {0, 1, 0, 1, 2, 3, 2, 3};
+  for (int rank = 0; rank < 8; ++rank) {
+    const v1alpha1::StateSlice slice = SliceOfRank(mesh, rank);
+    EXPECT_EQ(slice.shard(), slices[rank]) << rank;
+    EXPECT_EQ(slice.shards(), 4);
+    EXPECT_EQ(slice.stages(), 2);
+  }
+}
+
 // Ranks 0 and 1 divide the model, and 0 and 2 what they have of it.
 TEST(LayoutTest, TheSlicesOfACopyAreNumberedPartAfterPart) {
   v1alpha1::Mesh mesh;

@@ -133,20 +133,22 @@ int64_t DropoutBytesPerScore(Precision precision) {
 
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer, LogitsPlace place,
-                              int32_t tensor) {
+                              int32_t tensor, int32_t stages) {
   const int64_t element = ElementBytes(precision);
   const int64_t compute = ComputeBytes(precision);
   const int64_t tokens = int64_t{micro_batch} * sequence;
 
-  MemoryEstimate memory = EstimateState(ParameterCountOfPart(shape, tensor), precision, optimizer);
+  const UnitSizes units = UnitSizesOf(shape, tensor, stages);
+  MemoryEstimate memory = EstimateState(units.parameters, precision, optimizer);
   if (compute != element) {
     // A step keeps them, but for an embedding that no product uses.
-    const UnitSizes units = UnitSizesOf(shape, tensor);
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
   }
-  const int64_t saved = SavedPerToken(shape) * shape.layers + shape.width;
+  // The first stage keeps what a micro-batch needs for each stage, of its own blocks.
+  const int64_t layers = units.blocks * stages;
+  const int64_t saved = SavedPerToken(shape) * layers + shape.width;
   // Each block's two inputs of column parallel layers, and the head's, are whole sequences.
-  const int64_t gathered = tensor > 1 ? (2 * int64_t{shape.layers} + 1) * shape.width : 0;
+  const int64_t gathered = tensor > 1 ? (2 * layers + 1) * shape.width : 0;
   memory.activations = tokens * (saved / tensor + gathered) * compute +
                        SharedBias(shape, sequence) * element +
                        DropoutMemory(shape, precision, micro_batch, sequence, tensor);
@@ -154,12 +156,15 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
   return memory;
 }
 
-UnitSizes UnitSizesOf(const ModelShape& shape, int tensor) {
+UnitSizes UnitSizesOf(const ModelShape& shape, int tensor, int stages) {
   UnitSizes units{.parameters = ParameterCountOfPart(shape, tensor),
                   .embedding = VocabularyOfPart(shape, tensor) * shape.width,
                   .blocks = shape.layers};
   const int64_t in_blocks = units.parameters - units.embedding * (shape.tied_head ? 1 : 2);
   units.block = (in_blocks + units.blocks - 1) / units.blocks;
+  if (stages <= 1) return units;
+  units.blocks = (units.blocks + stages - 1) / stages;
+  units.parameters = units.blocks * units.block + units.embedding;
   return units;
 }
 

@@ -42,10 +42,12 @@ struct MemoryEstimate {
 };
 
 // With `tensor` ranks that divide the model, they compute one micro-batch together: each has a part
-// of every matrix, of the heads and, between products, of the sequence.
+// of every matrix, of the heads and, between products, of the sequence. Of `stages` of a pipeline,
+// it is one that has a stage's share of the blocks, and of the embedding and the head the larger.
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer,
-                              LogitsPlace place = LogitsPlace::kCpu, int32_t tensor = 1);
+                              LogitsPlace place = LogitsPlace::kCpu, int32_t tensor = 1,
+                              int32_t stages = 1);
 
 // Returns the bytes that attention with dropout keeps for the backward pass of each of its scores:
 // the probability, its mask, and what is left of it in the type of products.
@@ -68,7 +70,7 @@ struct UnitSizes {
   int64_t block = 0;      // of the block with most
   int64_t blocks = 0;
 };
-UnitSizes UnitSizesOf(const ModelShape& shape, int tensor = 1);
+UnitSizes UnitSizesOf(const ModelShape& shape, int tensor = 1, int stages = 1);
 
 // Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
 // (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients

@@ -243,6 +243,20 @@ TEST(EstimateMemory, RanksThatDivideTheModelHaveHalfOfItsMatricesAndOfTheSequenc
   }
 }
 
+// The first of four stages keeps the activations of four micro-batches, of a quarter of the blocks.
+TEST(EstimateMemory, AStageHasItsShareOfTheBlocksAndKeepsAsManyMicroBatchesAsThereAreStages) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto with = [&](int stages) {
+    return EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW, LogitsPlace::kCpu,
+                          1, stages);
+  };
+  const UnitSizes units = UnitSizesOf(shape, 1, 4);
+  EXPECT_EQ(units.blocks, 3);
+  EXPECT_EQ(with(4).parameters, 4 * (3 * units.block + units.embedding));
+  EXPECT_EQ(with(4).activations, with(1).activations);
+  EXPECT_LT(with(4).Total(), with(1).Total());
+}
+
 // As LayOutModel() counts them, without its padding.
 TEST(ParameterCountOfPart, TheFirstRankHasThePartsOfAnOddVocabularyThatAreLarger) {
   const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);

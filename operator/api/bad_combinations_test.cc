@@ -50,14 +50,14 @@ const ManifestCase kContradictions[] = {
     {"MicroBatchAboveGlobal", "microBatch: 2", "microBatch: 16",
      "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
      "workers (at workers.max) must not outnumber globalBatch / microBatch; those that "
-     "parallelism.tensor puts together count as one (here 2 ranks and 8 / "
+     "parallelism.tensor and pipeline put together count as one (here 2 ranks and 8 / "
      "16 = 0 micro-batches)\n"
      "job.yaml:9: spec.trainer.train.globalBatch: must be a multiple of microBatch (here 8 and "
      "16)\n"},
     {"MoreRanksThanMicroBatches", "{count: 2}", "{count: 2, max: 3, ranks: 2}",
      "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
      "workers (at workers.max) must not outnumber globalBatch / microBatch; those that "
-     "parallelism.tensor puts together count as one (here 6 ranks and 8 / 2 "
+     "parallelism.tensor and pipeline put together count as one (here 6 ranks and 8 / 2 "
      "= 4 micro-batches)\n"},
     {"SequenceBeyondPreset", "sequence: 128", "sequence: 257",
      "job.yaml:9: spec.trainer.train.sequence: must not be longer than the model's positions (here "
@@ -123,8 +123,8 @@ const ManifestCase kContradictions[] = {
     {"ShardNotDividingTheRanks", "{name: adamw}",
      "{name: adamw}\n    parallelism: {zero: 1, shard: 3}",
      "job.yaml:11: spec.trainer.parallelism.shard: must divide the number of ranks, which is "
-     "workers.count times the ranks of each worker; those that parallelism.tensor puts together "
-     "count as one (here 3 and 2 ranks: 2 would do)\n"},
+     "workers.count times the ranks of each worker; those that parallelism.tensor and pipeline put "
+     "together count as one (here 3 and 2 ranks: 2 would do)\n"},
     {"ShardWithoutZero", "{name: adamw}", "{name: adamw}\n    parallelism: {shard: 2}",
      "job.yaml:11: spec.trainer.parallelism.shard: says how many ranks divide the state, which "
      "zero: 0 does not divide: set zero to 1, 2 or 3\n"},
@@ -139,6 +139,18 @@ const ManifestCase kContradictions[] = {
      "products each rank has a part of it (here 3 and 128)\n"
      "job.yaml:7: spec.trainer.parallelism.tensor: must divide the model's heads, or its "
      "keyValueHeads: each rank has whole ones (here 3 and 4)\n"},
+    {"PipelineNotDividingTheRanks", "{count: 2}\n  trainer:",
+     "{count: 3, ranks: 2}\n  trainer:\n    parallelism: {pipeline: 2, tensor: 2}",
+     "job.yaml:7: spec.trainer.parallelism.pipeline: must divide the number of ranks, which is "
+     "workers.count times the ranks of each worker; those that parallelism.tensor puts together "
+     "count as one (here 2 and 3: 1 or 3 would do)\n"},
+    {"MoreStagesThanBlocks", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
+     "{count: 6}\n  trainer:\n    parallelism: {pipeline: 6}\n    model: {preset: gpt2-nano, "
+     "layers: "
+     "3}",
+     "job.yaml:7: spec.trainer.parallelism.pipeline: must not be more than the model's blocks, "
+     "which are its layers, the embedding and the head: each stage has at least one (here 6 and "
+     "5)\n"},
     {"TensorOfATorchScriptModel", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
      "{count: 1, ranks: 2}\n  trainer:\n    parallelism: {tensor: 2}\n"
      "    model: {torchScript: model.pt, vocabulary: 256}",
@@ -147,8 +159,8 @@ const ManifestCase kContradictions[] = {
     {"ShardNotDividingTheTensorGroups", "{count: 2}\n  trainer:",
      "{count: 3, ranks: 2}\n  trainer:\n    parallelism: {zero: 1, shard: 2, tensor: 2}",
      "job.yaml:7: spec.trainer.parallelism.shard: must divide the number of ranks, which is "
-     "workers.count times the ranks of each worker; those that parallelism.tensor puts together "
-     "count as one (here 2 and 6 / 2 ranks: 1 or 3 would do)\n"},
+     "workers.count times the ranks of each worker; those that parallelism.tensor and pipeline put "
+     "together count as one (here 2 and 6 / 2 ranks: 1 or 3 would do)\n"},
     {"MinShardAboveShard", "{name: adamw}",
      "{name: adamw}\n    parallelism: {zero: 1, shard: 2, minShard: 3}",
      "job.yaml:11: spec.trainer.parallelism.minShard: says how far shard may fall: set shard, and "
@@ -174,7 +186,8 @@ const ManifestCase kContradictions[] = {
     {"MoreGpusThanMicroBatches", "{count: 2}", "{count: 2, gpus: 4}",
      "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
      "workers (at workers.max) must not outnumber globalBatch / microBatch; those that "
-     "parallelism.tensor puts together count as one (here 8 ranks and 8 / 2 = 4 micro-batches)\n"},
+     "parallelism.tensor and pipeline put together count as one (here 8 ranks and 8 / 2 = 4 "
+     "micro-batches)\n"},
     {"FewerGpusInTheTemplate", "{count: 2}",
      "{count: 2, gpus: 2}\n  template: {spec: {containers: [{name: worker, "
      "resources: {limits: {nvidia.com/mig-1g.10gb: 1}}}]}}",

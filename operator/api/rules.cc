@@ -76,8 +76,8 @@ Broken RanksFitBatch(const TrainingJobSpec& spec) {
   const int64_t workers = spec.workers().has_max() ? spec.workers().max() : spec.workers().count();
   const int64_t ranks = workers * planner::RanksOf(spec.workers());
   const int64_t micro_batches = train.global_batch() / train.micro_batch();
-  const int64_t tensor = planner::TensorOf(spec.trainer().parallelism());
-  return Unless(ranks <= micro_batches * tensor,
+  const int64_t together = planner::RanksOfMicroBatch(spec.trainer().parallelism());
+  return Unless(ranks <= micro_batches * together,
                 absl::StrCat("here ", ranks, " ranks and ", train.global_batch(), " / ",
                              train.micro_batch(), " = ", micro_batches, " micro-batches"));
 }
@@ -96,11 +96,11 @@ Broken ShardDividesRanks(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   if (!parallelism.has_shard() || parallelism.shard() < 1 || spec.workers().count() < 1) return {};
   const int64_t ranks = int64_t{spec.workers().count()} * planner::RanksOf(spec.workers());
-  const int64_t shard = parallelism.shard(), tensor = planner::TensorOf(parallelism);
-  const int64_t groups = std::max(int64_t{1}, ranks / tensor);
-  const std::string counted =
-      tensor > 1 ? absl::StrCat(ranks, " / ", tensor, " ranks: ") : absl::StrCat(ranks, " ranks: ");
-  return Unless(ranks % (shard * tensor) == 0,
+  const int64_t shard = parallelism.shard(), together = planner::RanksOfMicroBatch(parallelism);
+  const int64_t groups = std::max(int64_t{1}, ranks / together);
+  const std::string counted = together > 1 ? absl::StrCat(ranks, " / ", together, " ranks: ")
+                                           : absl::StrCat(ranks, " ranks: ");
+  return Unless(ranks % (shard * together) == 0,
                 absl::StrCat("here ", shard, " and ", counted, NearestDivisors(shard, groups)));
 }
 
@@ -109,6 +109,23 @@ Broken TensorDividesWorker(const TrainingJobSpec& spec) {
   const int64_t ranks = planner::RanksOf(spec.workers());
   return Unless(ranks % tensor == 0, absl::StrCat("here ", tensor, " and ", ranks,
                                                   " ranks: ", NearestDivisors(tensor, ranks)));
+}
+
+Broken PipelineDividesRanks(const TrainingJobSpec& spec) {
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  const int64_t ranks = int64_t{spec.workers().count()} * planner::RanksOf(spec.workers());
+  const int64_t groups = ranks / planner::TensorOf(parallelism);
+  const int64_t pipeline = planner::PipelineOf(parallelism);
+  return Unless(groups < 1 || groups % pipeline == 0,
+                absl::StrCat("here ", pipeline, " and ", groups, ": ",
+                             NearestDivisors(pipeline, std::max(int64_t{1}, groups))));
+}
+
+Broken PipelineHasBlocks(const TrainerSpec& trainer) {
+  const int64_t pipeline = planner::PipelineOf(trainer.parallelism());
+  const int64_t blocks = trainer.model().layers() + 2;
+  return Unless(!trainer.model().has_layers() || pipeline <= blocks,
+                absl::StrCat("here ", pipeline, " and ", blocks));
 }
 
 Broken TensorDividesSequence(const TrainerSpec& trainer) {
@@ -379,6 +396,7 @@ RuleTable RulesOfJobs() {
           {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
           {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
           {"tensor-divides-worker", Typed<TrainingJobSpec, TensorDividesWorker>},
+          {"pipeline-divides-ranks", Typed<TrainingJobSpec, PipelineDividesRanks>},
           {"script-without-gpus", Typed<TrainingJobSpec, ScriptWithoutGpus>},
           {"offload-without-gpus", Typed<TrainingJobSpec, OffloadWithoutGpus>},
           {"rdma-of-the-trainers-gpus", Typed<TrainingJobSpec, RdmaOfTheTrainersGpus>},
@@ -400,6 +418,7 @@ RuleTable RulesOfJobs() {
 
 RuleTable RulesOfParts() {
   return {{"tensor-divides-sequence", Typed<TrainerSpec, TensorDividesSequence>},
+          {"pipeline-has-blocks", Typed<TrainerSpec, PipelineHasBlocks>},
           {"tensor-divides-heads", Typed<TrainerSpec, TensorDividesHeads>},
           {"tensor-of-known-layers", Typed<TrainerSpec, TensorOfKnownLayers>},
           {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},

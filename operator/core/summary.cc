@@ -163,12 +163,11 @@ int LivingMembers(const Draft& draft) {
 
 // Returns how many workers wait although they could train; empty if none do.
 std::string DescribeLeftOver(const Draft& draft) {
-  if (!HasShard(draft.spec()) || SpareCount(draft.spec()) > 0) return "";
+  if (!FormsByMultiples(draft.spec()) || SpareCount(draft.spec()) > 0) return "";
   const int left = ReadySpares(draft);
   if (left == 0) return "";
   return absl::StrCat("; ", left, left == 1 ? " waits as a spare" : " wait as spares",
-                      " until the ranks are a larger multiple of parallelism.shard, ",
-                      draft.spec().trainer().parallelism().shard());
+                      " until the ranks are a larger multiple of ", MultipleText(draft.spec()));
 }
 
 void ShowDegraded(Draft& draft) {

@@ -1,5 +1,5 @@
 // Disturbs jobs whose ranks divide the state: they end with the bits of an undisturbed job that
-// does not. Jobs whose ranks divide the model end with those of one whose parts are the same.
+// does not. Jobs whose ranks divide the model end with those of one that is divided alike.
 
 #include <signal.h>
 
@@ -162,6 +162,56 @@ TEST(TensorTest, ALostPartTakesTheJobBackToItsCheckpoint) {
   kill(trainers[0], SIGKILL);
   ExpectStateOfTwoParts(*run);
   EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
+}
+
+// Returns a job of workers with one rank each, in two stages.
+DisturbedJobSpec InTwoStages(int workers, const std::string& more = "") {
+  return {.steps = kSteps,
+          .save_every = kSteps,
+          .min_workers = 2,
+          .workers = workers,
+          .parallelism = absl::StrCat("{pipeline: 2", more, "}")};
+}
+
+void ExpectStateOfTwoStages(LocalRun& run) {
+  const auto undisturbed = NewRun("two-stages", InTwoStages(2));
+  ASSERT_TRUE(undisturbed->Start().ok());
+  ExpectStateOf(*undisturbed, run, kSteps);
+}
+
+TEST(PipelineTest, AStageThatAnotherWorkerHoldsIsSentAndNoStepIsLost) {
+  for (const size_t victim : {size_t{1}, size_t{2}}) {
+    auto run = StartUntilStep(25, absl::StrCat("stage-", victim), InTwoStages(4));
+    const std::vector<pid_t> trainers = run->Trainers();
+    ASSERT_EQ(trainers.size(), 4u) << run->Output();
+    kill(trainers[victim], SIGKILL);
+    ExpectStateOfTwoStages(*run);
+    EXPECT_GE(RoundOf(*run), 2) << run->Output();
+    EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+  }
+}
+
+// Three of four workers are left, two of them fill the stages, and the last waits.
+TEST(PipelineTest, AJobThatShrinksGoesOnWithWhatFillsItsStages) {
+  DisturbedJobSpec job = InTwoStages(4, ", zero: 1");
+  job.on_rank_failure = "Shrink";
+  auto run = StartUntilStep(25, "fewer-stages", job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 4u) << run->Output();
+  kill(trainers[0], SIGKILL);
+  ExpectStateOfTwoStages(*run);
+  EXPECT_GE(RoundOf(*run), 2) << run->Output();
+}
+
+TEST(PipelineTest, ALostStageTakesTheJobBackToItsCopiesInMemoryOnly) {
+  DisturbedJobSpec job = InTwoStages(2);
+  job.memory = "{everySteps: 5, size: 256Mi}";
+  auto run = StartUntilStep(25, "copied-stage", job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 2u) << run->Output();
+  kill(trainers[1], SIGKILL);
+  ExpectStateOfTwoStages(*run);
+  EXPECT_EQ(ResumeOf(*run).value("source", ""), "Memory") << run->Output();
 }
 
 }  // namespace

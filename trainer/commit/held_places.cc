@@ -9,16 +9,20 @@ namespace {
 
 bool Covers(const CopyPlace& held, const CopyPlace& wanted) {
   const int64_t h = held.shard.count, w = wanted.shard.count;
-  return held.part == wanted.part && held.shard.index * w <= wanted.shard.index * h &&
+  return held.part == wanted.part && held.stage == wanted.stage &&
+         held.shard.index * w <= wanted.shard.index * h &&
          (wanted.shard.index + 1) * h <= (held.shard.index + 1) * w;
 }
 
 }  // namespace
 
 CopyPlace ToPlace(const v1alpha1::StateSlice& slice) {
-  const int count = std::max(1, slice.shards()), parts = std::max(1, slice.parts());
-  const int shards = std::max(1, count / parts);
-  return {{slice.shard() / shards, parts}, {slice.shard() % shards, shards}};
+  const int parts = std::max(1, slice.parts()), stages = std::max(1, slice.stages());
+  const int shards = std::max(1, slice.shards() / parts / stages);
+  const int part = slice.shard() / shards;
+  return {.part = {part % parts, parts},
+          .shard = {slice.shard() % shards, shards},
+          .stage = {part / parts, stages}};
 }
 
 v1alpha1::StateSlice ToSlice(const CopyPlace& place) {
@@ -26,6 +30,7 @@ v1alpha1::StateSlice ToSlice(const CopyPlace& place) {
   slice.set_shard(place.index());
   slice.set_shards(place.count());
   if (place.part.count > 1) slice.set_parts(place.part.count);
+  if (place.stage.count > 1) slice.set_stages(place.stage.count);
   return slice;
 }
 

@@ -46,7 +46,7 @@ TEST(StateChangesTest, EveryChangeIsAnnouncedBeforeIt) {
     EXPECT_TRUE(state.FillPart(state.OptimizerParts()[0], zero).ok());
   });
   expect_announced("another shard", [&] { EXPECT_TRUE(state.Divide({0, 2}).ok()); });
-  expect_announced("other slices", [&] { state.Adopt(*state.MakeHolding({0, 1})); });
+  expect_announced("other slices", [&] { state.Adopt(*state.MakeHolding({0, 1}, 0)); });
   expect_announced("initial weights", [&] { EXPECT_TRUE(state.InitializeFresh().ok()); });
   state.OnChange(nullptr);
   announced.clear();

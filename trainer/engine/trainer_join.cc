@@ -149,12 +149,12 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& 
   }
   MUSTER_RETURN_IF_ERROR(adopted_);
   MUSTER_ASSIGN_OR_RETURN(const MeshShape shape, MeshShapeOf(go, world_size_));
-  if (shape.pipeline > 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("a layout with pipeline ", shape.pipeline,
-                     ": checkpoints and copies in memory hold all blocks; set pipeline to 1"));
-  }
   const ModelPart needed = PlaceOf(shape, rank_).part;
+  if (const int stages = parts_.state.cut().stages(); shape.pipeline != stages) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the round has a pipeline of ", shape.pipeline,
+                     " stages, and this rank was made for ", stages));
+  }
   if (!(needed == parts_.state.part())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the round needs part ", needed.index, " of ", needed.count,
@@ -246,7 +246,7 @@ absl::Status Trainer::Transfer(const ResumePoint& resume) {
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
                               std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
-  const MeshShape& shape = mesh_->shape();
+  const CopyPlace place = PlaceOf(mesh_->shape(), rank_);
   received_bytes_ = 0;
   switch (plan.action) {
     case RestorePlan::Action::kApplyRelay:
@@ -259,7 +259,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(Transfer(resume));
       return state.commit().Restored();
     case RestorePlan::Action::kLoad:
-      MUSTER_RETURN_IF_ERROR(state.Divide(PlaceOf(shape, rank_).shard));
+      MUSTER_RETURN_IF_ERROR(state.Divide(place.shard, place.stage.index));
       MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
       return state.commit().Restored();
     case RestorePlan::Action::kLoadCopy:
@@ -267,7 +267,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(state.commit().Restored());
       return Transfer(resume);
     case RestorePlan::Action::kInitialize:
-      MUSTER_RETURN_IF_ERROR(state.Divide(PlaceOf(shape, rank_).shard));
+      MUSTER_RETURN_IF_ERROR(state.Divide(place.shard, place.stage.index));
       MUSTER_RETURN_IF_ERROR(state.InitializeFresh());
       MUSTER_RETURN_IF_ERROR(LoadInitial());
       return state.commit().Restored();

@@ -24,14 +24,27 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
-// A rank's place among those that hold one copy of the state: a shard of one part of the model.
+// A stage of a pipeline, as a rank has it of the model.
+struct ModelStage {
+  int index = 0;
+  int count = 1;
+
+  bool operator==(const ModelStage&) const = default;
+};
+
+// A rank's place among those that hold one copy of the state: a shard of one part of one stage.
 struct CopyPlace {
   ModelPart part;
   Shard shard;
+  ModelStage stage;
 
-  // The places of a copy are numbered part after part.
-  int index() const { return part.index * shard.count + shard.index; }
-  int count() const { return part.count * shard.count; }
+  // The places of a copy are numbered stage after stage, and in each part after part.
+  int index() const { return (stage.index * part.count + part.index) * shard.count + shard.index; }
+  int count() const { return stage.count * part.count * shard.count; }
+  // Returns true if both are of models that are divided alike, into parts and stages.
+  bool IsOfModelOf(const CopyPlace& other) const {
+    return part.count == other.part.count && stage.count == other.stage.count;
+  }
   bool whole() const { return count() == 1; }
   bool operator==(const CopyPlace&) const = default;
 };

@@ -16,8 +16,8 @@ class StageCut {
   // One stage that has every block.
   StageCut() = default;
   // Cuts blocks of these costs so that the costliest stage costs as little as it can; of such cuts
-  // the earlier stages of the result have the fewest blocks. InvalidArgument if there are fewer
-  // blocks than stages.
+  // it is the one whose earlier stages have the fewest blocks, for these keep more micro-batches.
+  // InvalidArgument if there are fewer blocks than stages.
   static absl::StatusOr<StageCut> Make(std::span<const int64_t> costs, int stages);
 
   int stages() const { return static_cast<int>(firsts_.size()); }

@@ -19,9 +19,10 @@ TEST(StageCutTest, TheCostliestStageCostsAsLittleAsItCan) {
   EXPECT_EQ(Firsts({1, 1, 1, 1}, 2), (std::vector<int>{0, 2, 4}));
   // The head costs as much as three layers.
   EXPECT_EQ(Firsts({0, 2, 2, 2, 2, 2, 2, 6}, 2), (std::vector<int>{0, 5, 8}));
-  EXPECT_EQ(Firsts({0, 2, 2, 2, 2, 2, 2, 6}, 4), (std::vector<int>{0, 2, 4, 7, 8}));
+  // The first stage keeps the most micro-batches: it has the fewest blocks that will do.
+  EXPECT_EQ(Firsts({0, 2, 2, 2, 2, 2, 2, 6}, 4), (std::vector<int>{0, 1, 4, 7, 8}));
   EXPECT_EQ(Firsts({5, 0, 0}, 3), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(Firsts({0, 0, 0, 7}, 2), (std::vector<int>{0, 3, 4}));
+  EXPECT_EQ(Firsts({0, 0, 0, 7}, 2), (std::vector<int>{0, 1, 4}));
 }
 
 // Compares with every cut there is.

@@ -80,6 +80,7 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
 absl::Status ReadParallelism(const v1alpha1::ParallelismSpec& spec, TrainingOptions& options) {
   options.divided = {.values = spec.zero() >= 3, .gradients = spec.zero() >= 2};
   options.parts = planner::TensorOf(spec);
+  options.stages = planner::PipelineOf(spec);
   OffloadOptions& offload = options.offload;
   offload.optimizer = spec.offload().optimizer() == "Disk";
   offload.weights = spec.offload().weights() == "Disk";

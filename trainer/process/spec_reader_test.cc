@@ -49,11 +49,14 @@ TEST(SpecReaderTest, TheStageOfZeroSaysWhatIsDivided) {
   EXPECT_EQ(divided(3), (Division{.values = true, .gradients = true}));
 }
 
-TEST(SpecReaderTest, TensorSaysIntoHowManyPartsTheModelIsDivided) {
+TEST(SpecReaderTest, TensorAndPipelineSayIntoHowManyPartsAndStagesTheModelIsDivided) {
   v1alpha1::TrainingJobSpec spec = Spec();
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.parts, 1);
   spec.mutable_trainer()->mutable_parallelism()->set_tensor(2);
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.parts, 2);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.stages, 1);
+  spec.mutable_trainer()->mutable_parallelism()->set_pipeline(4);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.stages, 4);
 }
 
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {

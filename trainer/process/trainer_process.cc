@@ -90,10 +90,11 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
       shape, precision, static_cast<int32_t>(training.micro_batch),
       static_cast<int32_t>(training.sequence), kind,
       training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu,
-      training.parts);
+      training.parts, training.stages);
   planner::MemoryEstimate memory = planner::DivideMemory(
-      whole, planner::UnitSizesOf(shape, training.parts), spec.trainer().parallelism().zero(),
-      shards, {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
+      whole, planner::UnitSizesOf(shape, training.parts, training.stages),
+      spec.trainer().parallelism().zero(), shards,
+      {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
   CountCopies(spec, memory);
   return memory;

@@ -49,7 +49,7 @@ void ShowSpares(Draft& draft) {
   v1alpha1::WorkersStatus& workers = *draft.status().mutable_workers();
   if (SpareCount(draft.spec()) == 0) {
     const auto waits = [&](const Worker& worker) {
-      return WaitsForShard(draft, worker) && CanTakeSeat(draft, worker);
+      return WaitsForMultiple(draft, worker) && CanTakeSeat(draft, worker);
     };
     const auto left = std::count_if(draft.workers.begin(), draft.workers.end(), waits);
     if (left == 0) return workers.clear_spares();

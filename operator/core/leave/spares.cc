@@ -10,7 +10,7 @@ namespace muster::control {
 
 bool IsWaitingSpare(const Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.plan.memory;
-  if (WaitsForShard(draft, worker)) return true;
+  if (WaitsForMultiple(draft, worker)) return true;
   if (draft.SparesWanted() == 0) return false;
   if (memory.members.empty()) return worker.index >= draft.WorkersWanted();
   const auto ended = std::count_if(draft.workers.begin(), draft.workers.end(),
@@ -19,9 +19,9 @@ bool IsWaitingSpare(const Draft& draft, const Worker& worker) {
   return MemberIndices(memory.members).count(worker.index) == 0;
 }
 
-bool WaitsForShard(const Draft& draft, const Worker& worker) {
+bool WaitsForMultiple(const Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.plan.memory;
-  if (!HasShard(draft.spec()) || memory.phase != RoundPhase::kActive) return false;
+  if (!FormsByMultiples(draft.spec()) || memory.phase != RoundPhase::kActive) return false;
   if (worker.ended || worker.index >= draft.WorkersWanted()) return false;
   return MemberIndices(memory.members).count(worker.index) == 0;
 }
@@ -40,7 +40,7 @@ bool CanTakeSeat(const Draft& draft, const Worker& worker) {
 }
 
 int ReadySpares(const Draft& draft) {
-  if (draft.SparesWanted() == 0 && !HasShard(draft.spec())) return 0;
+  if (draft.SparesWanted() == 0 && !FormsByMultiples(draft.spec())) return 0;
   const std::set<int> members = MemberIndices(draft.plan.memory.members);
   int ready = 0;
   for (const Worker& worker : draft.workers) {

@@ -10,13 +10,13 @@
 namespace muster::control {
 
 // Returns true if the worker is not needed: the round has all its wanted workers without it, or
-// WaitsForShard(). Without a round, the workers beyond the wanted number are spares. A failure of
-// such a worker does not affect the round.
+// WaitsForMultiple(). Without a round, the workers beyond the wanted number are spares. A failure
+// of such a worker does not affect the round.
 bool IsWaitingSpare(const Draft& draft, const Worker& worker);
 
 // Returns true if the job wants this worker but trains without it, because the ranks that are there
 // do not fill another multiple of parallelism.shard, or because the worker is absent.
-bool WaitsForShard(const Draft& draft, const Worker& worker);
+bool WaitsForMultiple(const Draft& draft, const Worker& worker);
 
 // Returns true if the agent belongs to a waiting spare that has been in no round yet. The end of
 // its ranks breaks nothing.

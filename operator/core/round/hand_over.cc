@@ -30,7 +30,8 @@ bool SlicesLeave(const Draft& draft) {
   if (staying.size() == memory.members.size()) return false;
   // Where every rank has a copy, the next round keeps one, even if no member stays
   // (next_members.cc).
-  if (LayoutOfRound(draft).shard() == 1) return false;
+  const v1alpha1::Mesh mesh = LayoutOfRound(draft);
+  if (mesh.shard() == 1 && mesh.pipeline() <= 1) return false;
   return !HoldEverySlice(
       draft, [&](const Member& member) { return staying.count(member.worker().index()) > 0; });
 }

@@ -221,7 +221,7 @@ void MarkOthers(const Draft& draft, const std::vector<const Worker*>& workers, s
 // Keeps only as many workers in the roster's round as can form one, or all if they are too few, and
 // moves the others to roster.others. Prefers workers that together hold every slice of the newest
 // state, then other holders of it, so that no slice is lost that a present worker holds.
-void FitToShard(const Draft& draft, Roster& roster) {
+void FitToMultiple(const Draft& draft, Roster& roster) {
   const std::vector<const Worker*> present = std::exchange(roster.present, {});
   const std::vector<Seat> seats = std::exchange(roster.seats, {});
   size_t most = WorkersThatForm(draft.spec(), static_cast<int>(present.size()));
@@ -243,6 +243,13 @@ void FitToShard(const Draft& draft, Roster& roster) {
 std::string WhyNoneForm(const Draft& draft, int workers) {
   if (workers < 1 || WorkersThatForm(draft.spec(), workers) > 0) return "";
   const int ranks = workers * planner::RanksOf(draft.spec().workers());
+  const v1alpha1::ParallelismSpec& parallelism = draft.spec().trainer().parallelism();
+  const int together = planner::RanksOfMicroBatch(parallelism);
+  if (ranks < together) {
+    return absl::StrCat(ranks, ranks == 1 ? " rank is" : " ranks are", " there, and ", together,
+                        " work on one micro-batch, as parallelism.pipeline and tensor say: the job "
+                        "waits for more workers");
+  }
   return absl::StrCat(ranks, ranks == 1 ? " rank is" : " ranks are", " there, and ",
                       draft.spec().trainer().parallelism().shard(),
                       " divide a copy of the state, as parallelism.shard says: the job waits for "
@@ -254,7 +261,7 @@ std::string WhyNoneForm(const Draft& draft, int workers) {
 // so that the next round is as large without waiting for another worker.
 bool SparesMakeUp(const Draft& draft, const Roster& roster) {
   const size_t before = draft.plan.memory.members.size();
-  if (!HasShard(draft.spec()) || before == 0) return false;
+  if (!FormsByMultiples(draft.spec()) || before == 0) return false;
   if (static_cast<int>(before) >= roster.open) return false;
   return roster.present.size() >= before;
 }
@@ -376,7 +383,7 @@ MemberSelection ChooseMembers(const Draft& draft) {
   const std::string too_few =
       stopping ? "" : WhyNoneForm(draft, static_cast<int>(roster.present.size()));
   if (!too_few.empty()) wanted.wait_sentence = too_few;
-  if (too_few.empty() && HasShard(draft.spec())) FitToShard(draft, roster);
+  if (too_few.empty() && FormsByMultiples(draft.spec())) FitToMultiple(draft, roster);
   if (too_few.empty() && count > 0 && here > 0 && roster.missing <= 0 && roster.unknown == 0) {
     wanted.workers = std::move(roster.present);
     wanted.seats = std::move(roster.seats);

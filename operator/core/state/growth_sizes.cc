@@ -35,7 +35,7 @@ double RelativeStepTime(const TrainingJobSpec& spec, int workers) {
   const int64_t all = train.global_batch() / std::max(1, train.micro_batch());
   const int64_t ranks = int64_t{std::max(1, workers)} * planner::RanksOf(spec.workers());
   const int64_t sharing =
-      std::max<int64_t>(1, ranks / planner::TensorOf(spec.trainer().parallelism()));
+      std::max<int64_t>(1, ranks / planner::RanksOfMicroBatch(spec.trainer().parallelism()));
   return static_cast<double>(std::max<int64_t>(1, (all + sharing - 1) / sharing));
 }
 
@@ -45,7 +45,7 @@ std::vector<int> LargerSizes(const TrainingJobSpec& spec) {
   const int ranks = planner::RanksOf(spec.workers());
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   const int64_t shard = (parallelism.has_shard() ? std::max(1, parallelism.shard()) : 1) *
-                        planner::TensorOf(parallelism);
+                        planner::RanksOfMicroBatch(parallelism);
   const int slice = WorkersOfSlice(spec);
   double shortest = RelativeStepTime(spec, WorkerCount(spec));
   for (int size = WorkerCount(spec) + 1; size <= MaxWorkers(spec); ++size) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/backoff.h"
 #include "planner/layout.h"
 
@@ -27,9 +28,19 @@ int WorkersThatForm(const TrainingJobSpec& spec, int workers) {
                                   workers);
 }
 
-bool HasShard(const TrainingJobSpec& spec) {
+bool FormsByMultiples(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
-  return parallelism.zero() > 0 && parallelism.shard() > 1;
+  return (parallelism.zero() > 0 && parallelism.shard() > 1) ||
+         planner::PipelineOf(parallelism) > 1;
+}
+
+std::string MultipleText(const TrainingJobSpec& spec) {
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  const int shard = parallelism.zero() > 0 ? std::max(1, parallelism.shard()) : 1;
+  const int pipeline = planner::PipelineOf(parallelism);
+  if (pipeline == 1) return absl::StrCat("parallelism.shard, ", shard);
+  if (shard == 1) return absl::StrCat("parallelism.pipeline, ", pipeline);
+  return absl::StrCat("parallelism.pipeline x shard, ", pipeline * shard);
 }
 
 bool GrowsByItself(const TrainingJobSpec& spec) { return spec.elastic().policy() == "Grow"; }

@@ -22,7 +22,9 @@ int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
 // Returns how many of `workers` workers form a round (planner/layout.h). The others wait as spares.
 int WorkersThatForm(const v1alpha1::TrainingJobSpec& spec, int workers);
 // Returns true if the number of ranks of a round has to suit parallelism.shard.
-bool HasShard(const v1alpha1::TrainingJobSpec& spec);
+bool FormsByMultiples(const v1alpha1::TrainingJobSpec& spec);
+// Names the multiple, e.g. "parallelism.shard, 4".
+std::string MultipleText(const v1alpha1::TrainingJobSpec& spec);
 // Returns workers.spares; 0 for a job that grows by itself, whose further workers train.
 int SpareCount(const v1alpha1::TrainingJobSpec& spec);
 // Returns the most workers that the job may grow to by itself: WorkerCount unless elastic.policy is

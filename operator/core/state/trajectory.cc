@@ -74,6 +74,7 @@ constexpr Field kFields[] = {
     {"trainer.parallelism.zero", true},
     {"trainer.parallelism.shard", true},
     {"trainer.parallelism.tensor", true},
+    {"trainer.parallelism.pipeline", true},
     {"trainer.parallelism.minShard", false},
     {"trainer.parallelism.offload.optimizer", true},
     {"trainer.parallelism.offload.weights", true},

@@ -109,7 +109,7 @@ void QueueSync::Read(QueueJobState& standing, const JobCache::Object& job) const
   *standing.spec.mutable_workers() = spec.workers();
   if (spec.has_topology()) *standing.spec.mutable_topology() = spec.topology();
   if (spec.has_spot()) *standing.spec.mutable_spot() = spec.spot();
-  if (HasShard(spec)) {
+  if (FormsByMultiples(spec)) {
     // The smallest round of the job depends on it.
     *standing.spec.mutable_trainer()->mutable_parallelism() = spec.trainer().parallelism();
   }

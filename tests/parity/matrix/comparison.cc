@@ -21,11 +21,8 @@ Tensors Moved(const Tensors& initial, const Tensors& weights) {
 
 }  // namespace
 
-absl::StatusOr<Comparison> Comparison::Make(const ToyRun& run, int64_t micro_batches, int tensor) {
-  MUSTER_ASSIGN_OR_RETURN(
-      Curve one,
-      TrainCurve(run, {.ranks = tensor, .tensor = tensor, .micro_batches = micro_batches},
-                 kMatrixSteps));
+absl::StatusOr<Comparison> Comparison::Make(const ToyRun& run, const MatrixRow& reference) {
+  MUSTER_ASSIGN_OR_RETURN(Curve one, TrainCurve(run, reference, kMatrixSteps));
   return Comparison(std::move(one), run.precision == "fp64" ? 1e-10 : 1e-5);
 }
 

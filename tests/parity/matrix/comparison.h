@@ -14,13 +14,13 @@
 
 namespace muster::trainer {
 
-// Compares runs on several ranks with the same run on one rank, number by number.
+// Compares runs on several ranks with the same run on one rank, or in one other layout, number by
+// number.
 class Comparison {
  public:
-  // Trains on one rank, or on `tensor` ranks that divide the model, with `micro_batches` in each
-  // step. The numbers of other layouts may differ
-  // from these by 1e-10 in FP64 and by 1e-5 in BF16.
-  static absl::StatusOr<Comparison> Make(const ToyRun& run, int64_t micro_batches, int tensor = 1);
+  // Trains in the layout of `reference`. The numbers of other layouts may differ from these by
+  // 1e-10 in FP64 and by 1e-5 in BF16.
+  static absl::StatusOr<Comparison> Make(const ToyRun& run, const MatrixRow& reference);
 
   // Compares the first steps of a run.
   std::vector<Figure> OfCurve(const Curve& curve, int64_t steps) const;

@@ -41,12 +41,13 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
   options.divided = row.divided();
   options.offload = row.offload();
   options.parts = row.tensor;
+  options.stages = row.pipeline;
   const CopyPlace place = PlaceOf(row.mesh(), rank);
   MemoryStateFiles disk;
   MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
-  MUSTER_ASSIGN_OR_RETURN(
-      const auto state,
-      TrainingState::Create(std::move(model), options, place.shard, &disk, place.part.index));
+  MUSTER_ASSIGN_OR_RETURN(const auto state,
+                          TrainingState::Create(std::move(model), options, place.shard, &disk,
+                                                place.part.index, place.stage.index));
   MUSTER_RETURN_IF_ERROR(state->InitializeFresh());
   Curve curve;
   MUSTER_ASSIGN_OR_RETURN(curve.weights[0], CopyValues(groups, *state));
@@ -70,16 +71,16 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
   return curve;
 }
 
-// Returns the tensors of a whole model from those of the ranks that divide it.
-Tensors PutTogether(const std::vector<Tensors>& of_ranks, const Model& model) {
+// Adds the tensors of a stage, as a whole, from those of the ranks that divide it.
+void PutTogether(const std::vector<Tensors>& of_ranks, const Model& model, Tensors& whole) {
   const int count = static_cast<int>(of_ranks.size());
-  Tensors whole;
   for (const auto& block : model.blocks) {
     for (const ParameterSpec& spec : block->parameters()) {
+      const auto first = of_ranks[0].find(spec.name);
+      if (first == of_ranks[0].end()) continue;
       const bool divided = count > 1 && spec.partition.dimension >= 0;
       at::Tensor& tensor = whole[spec.name];
-      tensor = divided ? at::empty(spec.shape, of_ranks[0].at(spec.name).options())
-                       : of_ranks[0].at(spec.name);
+      tensor = divided ? at::empty(spec.shape, first->second.options()) : first->second;
       for (int rank = 0; divided && rank < count; ++rank) {
         const at::Tensor part = of_ranks[static_cast<size_t>(rank)].at(spec.name).reshape({-1});
         int64_t taken = 0;
@@ -90,19 +91,23 @@ Tensors PutTogether(const std::vector<Tensors>& of_ranks, const Model& model) {
       }
     }
   }
-  return whole;
 }
 
-// Returns the curve of the whole model, as the first ranks, which divide it, saw it.
-absl::StatusOr<Curve> WholeCurve(const ToyRun& run, const std::vector<Curve>& of_ranks) {
+// Returns the curve of the whole model, as ranks that together have all of it saw it: by stage, and
+// in each by part.
+absl::StatusOr<Curve> WholeCurve(const ToyRun& run, const std::vector<std::vector<Curve>>& seen) {
   MUSTER_ASSIGN_OR_RETURN(const Model model, MakeModel(ToyShape(run.family)));
-  Curve whole{.losses = of_ranks[0].losses, .norms = of_ranks[0].norms};
+  Curve whole{.losses = seen[0][0].losses, .norms = seen[0][0].norms};
   for (const auto of_curve : {&Curve::gradients, &Curve::weights}) {
-    for (const auto& [step, first] : of_ranks[0].*of_curve) {
-      std::vector<Tensors> parts;
-      for (const Curve& curve : of_ranks) parts.push_back((curve.*of_curve).at(step));
+    for (const auto& [step, first] : seen[0][0].*of_curve) {
+      Tensors tensors;
+      for (const std::vector<Curve>& of_stage : seen) {
+        std::vector<Tensors> parts;
+        for (const Curve& curve : of_stage) parts.push_back((curve.*of_curve).at(step));
+        PutTogether(parts, model, tensors);
+      }
       std::vector<NamedTensor> named;
-      for (const auto& [name, tensor] : PutTogether(parts, model)) named.push_back({name, tensor});
+      for (const auto& [name, tensor] : tensors) named.push_back({name, tensor});
       (whole.*of_curve)[step] = CopyOf(named, run);
     }
   }
@@ -148,8 +153,10 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
       auto& curve = curves[static_cast<size_t>(rank)];
       curve = TrainRank(run, row, steps, rank, of_rank);
       if (curve.ok()) return;
-      for (Communicator* group : {of_rank.world, of_rank.shard, of_rank.replicas,
-                                  of_rank.axes.tensor, of_rank.workers, of_rank.whole_replicas}) {
+      for (Communicator* group :
+           {of_rank.world, of_rank.shard, of_rank.replicas, of_rank.axes.tensor, of_rank.workers,
+            of_rank.whole_replicas, of_rank.stages, of_rank.ends, of_rank.ends_replicas,
+            of_rank.ends_whole_replicas}) {
         if (group != nullptr) group->Abort("a rank failed");
       }
     });
@@ -158,12 +165,16 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
   for (const auto& curve : curves) {
     if (!curve.ok() && !absl::IsUnavailable(curve.status())) return curve.status();
   }
-  std::vector<Curve> of_parts;
-  for (int rank = 0; rank < row.tensor; ++rank) {
-    MUSTER_RETURN_IF_ERROR(curves[static_cast<size_t>(rank)].status());
-    of_parts.push_back(*std::move(curves[static_cast<size_t>(rank)]));
+  std::vector<std::vector<Curve>> seen(static_cast<size_t>(row.pipeline));
+  for (int stage = 0; stage < row.pipeline; ++stage) {
+    for (int part = 0; part < row.tensor; ++part) {
+      const int rank = mesh.RankOf({.pipeline = stage, .tensor = part});
+      auto& curve = curves[static_cast<size_t>(rank)];
+      MUSTER_RETURN_IF_ERROR(curve.status());
+      seen[static_cast<size_t>(stage)].push_back(*std::move(curve));
+    }
   }
-  return WholeCurve(run, of_parts);
+  return WholeCurve(run, seen);
 }
 
 }  // namespace muster::trainer

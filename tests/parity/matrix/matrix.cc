@@ -39,14 +39,15 @@ uint64_t NewSeed() {
 }
 
 // Returns the row that a run goes on in: the next one of its precision and optimizer, and in BF16,
-// where the cut of the model decides the roundings, of its tensor axis.
+// where the cut of the model decides the roundings, of its tensor axis and its pipeline.
 const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
   size_t next = row;
   do {
     next = (next + 1) % rows.size();
   } while (rows[next].precision != rows[row].precision ||
            rows[next].optimizer != rows[row].optimizer ||
-           (rows[row].precision != "fp64" && rows[next].tensor != rows[row].tensor));
+           (rows[row].precision != "fp64" &&
+            (rows[next].tensor != rows[row].tensor || rows[next].pipeline != rows[row].pipeline)));
   return rows[next];
 }
 
@@ -54,13 +55,16 @@ const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
 // the last bit of a weight decides now and then which number of BF16 it is rounded to, and all
 // products of the next step show it. So one step is compared as it is, and several in deterministic
 // mode, in which layouts add gradients in the same order. The products have to be the same too,
-// those of the same micro-batches and the same parts of the model.
+// those of the same micro-batches, parts and stages of the model.
 bool StaysClose(const ToyRun& run) { return run.precision == "fp64"; }
 
 absl::StatusOr<Comparison> MakeComparison(ToyRun run, const MatrixRow& row) {
   run.deterministic = !StaysClose(run);
-  return StaysClose(run) ? Comparison::Make(run, 1)
-                         : Comparison::Make(run, row.micro_batches, row.tensor);
+  if (StaysClose(run)) return Comparison::Make(run, {});
+  return Comparison::Make(run, {.ranks = row.tensor * row.pipeline,
+                                .tensor = row.tensor,
+                                .pipeline = row.pipeline,
+                                .micro_batches = row.micro_batches});
 }
 
 // Runs a row and fills its line; returns true if it passes.
@@ -100,8 +104,8 @@ absl::StatusOr<bool> RunRows(const std::string& family, const std::string& chose
   for (size_t i = 0; i < rows.size(); ++i) {
     run.precision = rows[i].precision;
     run.optimizer = rows[i].optimizer;
-    const int tensor = StaysClose(run) ? 1 : rows[i].tensor;
-    const std::string kind = absl::StrCat(run.precision, " ", run.optimizer, " ", tensor);
+    std::string kind = absl::StrCat(run.precision, " ", run.optimizer);
+    if (!StaysClose(run)) absl::StrAppend(&kind, " ", rows[i].tensor, " ", rows[i].pipeline);
     if (!comparisons.contains(kind)) {
       MUSTER_ASSIGN_OR_RETURN(Comparison comparison, MakeComparison(run, rows[i]));
       comparisons.emplace(kind, std::move(comparison));

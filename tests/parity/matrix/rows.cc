@@ -12,6 +12,7 @@ struct Layout {
   int zero = 0;
   bool copies = false;
   int tensor = 1;
+  int pipeline = 1;
 };
 
 struct Rest {
@@ -20,9 +21,25 @@ struct Rest {
 };
 
 // The axes. Two copies that are divided take four ranks, and only divided weights rest in files.
-constexpr Layout kLayouts[] = {{0},           {1},           {2},           {3},
-                               {1, true},     {2, true},     {3, true},     {0, false, 2},
-                               {0, false, 4}, {1, false, 2}, {2, false, 2}, {3, false, 2}};
+constexpr Layout kLayouts[] = {{0},
+                               {1},
+                               {2},
+                               {3},
+                               {1, true},
+                               {2, true},
+                               {3, true},
+                               {0, false, 2},
+                               {0, false, 4},
+                               {1, false, 2},
+                               {2, false, 2},
+                               {3, false, 2},
+                               {0, false, 1, 2},
+                               {0, false, 1, 3},
+                               {0, false, 1, 4},
+                               {1, false, 1, 2},
+                               {2, false, 1, 2},
+                               {3, false, 1, 2},
+                               {0, false, 2, 2}};
 constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by the number of workers: one for each, the same number for each,
 // and more for some than for others. Each divides kToyBatch.
@@ -38,7 +55,9 @@ MatrixRow RowOf(const Combination& combination) {
           .copies = layout.copies,
           .ranks = kRanks[value(1)],
           .tensor = layout.tensor,
-          .micro_batches = kMicroBatches[value(2)][kRanks[value(1)] / layout.tensor],
+          .pipeline = layout.pipeline,
+          .micro_batches =
+              kMicroBatches[value(2)][kRanks[value(1)] / (layout.tensor * layout.pipeline)],
           .optimizer = kOptimizers[value(3)],
           .optimizer_rests = rest.optimizer,
           .weights_rest = rest.weights};
@@ -47,9 +66,8 @@ MatrixRow RowOf(const Combination& combination) {
 }  // namespace
 
 MeshShape MatrixRow::mesh() const {
-  if (zero == 0) return {.data = workers(), .tensor = tensor};
-  const int data = copies ? 2 : 1;
-  return {.data = data, .shard = workers() / data, .tensor = tensor};
+  const int data = zero == 0 ? workers() : copies ? 2 : 1;
+  return {.pipeline = pipeline, .data = data, .shard = workers() / data, .tensor = tensor};
 }
 
 OffloadOptions MatrixRow::offload() const {
@@ -61,6 +79,7 @@ v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
   v1alpha1::ParallelismSpec spec;
   spec.set_zero(zero);
   spec.set_tensor(tensor);
+  spec.set_pipeline(pipeline);
   if (copies) spec.set_shard(mesh().shard);
   return spec;
 }
@@ -71,8 +90,9 @@ std::string MatrixRow::name() const {
                            : optimizer_rests ? ", optimizer in files"
                                              : "";
   return absl::StrCat(layout, copies ? " x 2 copies" : "",
-                      tensor > 1 ? absl::StrCat(", tensor ", tensor) : "", ", ", ranks, " ranks, ",
-                      micro_batches, " micro-batches", rest);
+                      tensor > 1 ? absl::StrCat(", tensor ", tensor) : "",
+                      pipeline > 1 ? absl::StrCat(", pipeline ", pipeline) : "", ", ", ranks,
+                      " ranks, ", micro_batches, " micro-batches", rest);
 }
 
 std::vector<MatrixRow> MatrixRows(bool pairwise, int heads) {
@@ -80,7 +100,7 @@ std::vector<MatrixRow> MatrixRows(bool pairwise, int heads) {
                                   std::size(kOptimizers), std::size(kRests)};
   const std::vector<Combination> product = Product(sizes, [&](const Combination& combination) {
     const MatrixRow row = RowOf(combination);
-    if (row.ranks % row.tensor != 0 || heads % row.tensor != 0) return false;
+    if (row.ranks % (row.tensor * row.pipeline) != 0 || heads % row.tensor != 0) return false;
     // One worker has nothing to divide its state with, and no share that is unlike another's.
     if (row.workers() == 1 && (row.zero > 0 || combination[2] == 2)) return false;
     return (!row.copies || row.ranks == 4) && (!row.weights_rest || row.zero == 3);
@@ -98,7 +118,8 @@ std::vector<MatrixRow> Bf16Rows() {
       {.zero = 2, .copies = true, .ranks = 4},
       {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true},
       // AdamW makes full steps of the rounding error that gradients near zero are.
-      {.zero = 1, .ranks = 4, .tensor = 2, .optimizer = "sgd"}};
+      {.zero = 1, .ranks = 4, .tensor = 2, .optimizer = "sgd"},
+      {.zero = 1, .ranks = 4, .pipeline = 2, .optimizer = "sgd"}};
   for (MatrixRow& row : rows) {
     row.micro_batches = 4;
     row.precision = "bf16";

@@ -18,7 +18,8 @@ struct MatrixRow {
   // Two copies of the state: gradients are added up in each, then between them.
   bool copies = false;
   int ranks = 1;
-  int tensor = 1;             // of the ranks, neighbours that divide the model
+  int tensor = 1;             // of the ranks, neighbours that divide each layer
+  int pipeline = 1;           // the stages that divide the layers
   int64_t micro_batches = 1;  // of a step
   std::string precision = "fp64";
   std::string optimizer = "adamw";
@@ -26,7 +27,7 @@ struct MatrixRow {
   bool optimizer_rests = false;
   bool weights_rest = false;
 
-  int workers() const { return ranks / tensor; }
+  int workers() const { return ranks / tensor / pipeline; }
   MeshShape mesh() const;
   Division divided() const { return {.values = zero >= 3, .gradients = zero >= 2}; }
   OffloadOptions offload() const;

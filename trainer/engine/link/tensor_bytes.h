@@ -10,10 +10,11 @@
 // Tensors of the state as checkpoints and copies in memory hold them.
 namespace muster::trainer {
 
-// Returns the type of the elements; the state has these two only.
-inline DataType TypeOf(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? DataType::kF64 : DataType::kF32;
+// Return the type of elements; the state has these two only.
+inline DataType DataTypeOf(c10::ScalarType type) {
+  return type == at::kDouble ? DataType::kF64 : DataType::kF32;
 }
+inline DataType TypeOf(const at::Tensor& tensor) { return DataTypeOf(tensor.scalar_type()); }
 
 // Returns the elements of a contiguous tensor on the host, which is read in place.
 inline std::span<const std::byte> BytesOf(const at::Tensor& tensor) {

@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
         MakeUnits(model, options.types.parameters, options.device, of_model, cut, stage));
     std::unique_ptr<TrainingState> state(new TrainingState(
         std::move(model), of_model, std::move(cut), stage, std::move(units), options, files));
-    MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard));
+    MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard, stage));
     state->Adopt(std::move(holding));
     state->commit_ = CommitMachine(state->optimizer_->has_prepare());
     return state;
@@ -98,41 +98,53 @@ bool TrainingState::divides_values() const {
                      [](const Unit& unit) { return unit.divides_values(); });
 }
 
-bool TrainingState::Holds(const Shard& shard) const {
+bool TrainingState::Holds(const Shard& shard, int stage) const {
   const Division division = DivisionOf(shard);
   // A rank that ran out of memory, or of room in files, in Divide() has no optimizer.
-  return shard == shard_ && optimizer_ != nullptr && offload_ == options_.offload &&
+  return shard == shard_ && stage == stage_ && optimizer_ != nullptr &&
+         offload_ == options_.offload &&
          std::all_of(units_.begin(), units_.end(), [&](const Unit& unit) {
            return division == Division{unit.divides_values(), unit.divides_gradients()};
          });
 }
 
-absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard) const {
+absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard, int stage) const {
   const OffloadOptions& offload = options_.offload;
-  Holding holding{.shard = shard, .offload = offload};
+  Holding holding{.stage = stage, .shard = shard, .offload = offload};
+  if (stage != stage_) {
+    MUSTER_ASSIGN_OR_RETURN(holding.units, MakeUnits(model_, options_.types.parameters,
+                                                     options_.device, part_, cut_, stage));
+  }
+  const std::vector<Unit>& units = holding.units ? *holding.units : units_;
   TensorsByUnit weights, optimizer;
-  for (const Unit& unit : units_) {
+  for (const Unit& unit : units) {
     const TreeNode chunks = SliceOf(unit.layout().chunks(), shard);
     holding.slices.push_back(unit.MakeSlice(chunks, DivisionOf(shard), offload.weights));
     weights.push_back({holding.slices.back().values});
   }
   holding.optimizer = options_.optimizer.make(
-      options_.optimizer, OptimizerUnits(units_, holding.slices, offload.optimizer));
-  for (size_t u = 0; u < units_.size(); ++u) {
+      options_.optimizer, OptimizerUnits(units, holding.slices, offload.optimizer));
+  for (size_t u = 0; u < units.size(); ++u) {
     optimizer.push_back(holding.optimizer->state(static_cast<int>(u)));
   }
   MUSTER_ASSIGN_OR_RETURN(holding.rests, StateRests::Create(offload, files_, weights, optimizer));
   return holding;
 }
 
-absl::Status TrainingState::Divide(const Shard& shard) {
-  if (Holds(shard)) return absl::OkStatus();
+absl::Status TrainingState::Divide(const Shard& shard, int stage) {
+  if (Holds(shard, stage)) return absl::OkStatus();
   Changes();
   // The held memory, and the room of what rests elsewhere, go before the other is taken.
   optimizer_.reset();
   rests_ = {};
-  for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
-  MUSTER_ASSIGN_OR_RETURN(Holding holding, MakeHolding(shard));
+  if (stage == stage_) {
+    for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(
+        units_, MakeUnits(model_, options_.types.parameters, options_.device, part_, cut_, stage));
+    stage_ = stage;
+  }
+  MUSTER_ASSIGN_OR_RETURN(Holding holding, MakeHolding(shard, stage));
   Adopt(std::move(holding));
   return absl::OkStatus();
 }
@@ -140,9 +152,11 @@ absl::Status TrainingState::Divide(const Shard& shard) {
 void TrainingState::Adopt(Holding holding) {
   Changes();
   shard_ = holding.shard;
+  stage_ = holding.stage;
   offload_ = std::move(holding.offload);
   optimizer_ = std::move(holding.optimizer);
   rests_ = std::move(holding.rests);
+  if (holding.units) units_ = *std::move(holding.units);
   for (size_t u = 0; u < units_.size(); ++u) units_[u].Hold(std::move(holding.slices[u]));
   FreeKeptMemory();
   commit_.DropSealed();

@@ -51,7 +51,7 @@ struct TrainingOptions {
   Division divided;
   // The number of ranks that divide the model along the tensor axis.
   int parts = 1;
-  // The number of stages of a pipeline, each of which has a run of the model's blocks.
+  // The number of stages of a pipeline: each has a run of the model's blocks.
   int stages = 1;
   PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
   // The held state that is offloaded between uses. Weights can be offloaded only with
@@ -85,8 +85,11 @@ struct NamedTensor {
 
 // A rank's slices of all units, and the optimizer that works on them.
 struct Holding {
+  int stage = 0;
   Shard shard;
   OffloadOptions offload;
+  // The units of the stage, to which its blocks are bound; only if it is another than the state's.
+  std::optional<std::vector<Unit>> units;
   std::vector<HeldSlice> slices;  // by unit
   std::unique_ptr<Optimizer> optimizer;
   StateRests rests;
@@ -102,6 +105,8 @@ struct TensorPart {
   int64_t begin = 0;
   at::Tensor elements;  // flat, a view of the state's memory; may be empty, or rest elsewhere
   bool of_optimizer = false;
+  // The first stage of the pipeline has the tensor, too, and this rank is of the last.
+  bool of_first_stage = false;
 
   // Returns true if other ranks have other elements of the tensor because of their model's part.
   bool is_part() const { return part.count > 1 && partition.dimension >= 0; }
@@ -146,20 +151,23 @@ class TrainingState {
   int stage() const { return stage_; }
   const Shard& shard() const { return shard_; }
   // Returns the place of this rank among those that together hold one copy of the state.
-  CopyPlace place() const { return {part_, shard_}; }
+  CopyPlace place() const { return {part_, shard_, {stage_, cut_.stages()}}; }
   // Returns the slice's part of `flat`, which has the unit's elements.
   at::Tensor SliceOfFlat(int unit, const at::Tensor& flat) const;
   // Returns true if ranks of several shards hold only slices of the values.
   bool divides_values() const;
-  // Returns true if this rank holds `shard`, divided as the options say.
-  bool Holds(const Shard& shard) const;
-  // Makes this rank hold `shard`, divided as the options say. Does nothing if it Holds() that
-  // already; else its optimizer state is zero, and what it held before is lost. After an error,
-  // such as no room for offloaded state, it holds nothing.
-  absl::Status Divide(const Shard& shard);
-  // Allocates memory for `shard`, divided as the options say, and room for what is offloaded of it,
-  // beside what this rank holds. Its optimizer state is zero, its values are undefined.
-  absl::StatusOr<Holding> MakeHolding(const Shard& shard) const;
+  // Returns true if this rank holds `shard` of that stage, divided as the options say.
+  bool Holds(const Shard& shard, int stage) const;
+  bool Holds(const Shard& shard) const { return Holds(shard, stage_); }
+  // Makes this rank hold `shard` of that stage, divided as the options say. Does nothing if it
+  // Holds() that already; else its optimizer state is zero, and what it held before is lost. After
+  // an error, such as no room for offloaded state, it holds nothing.
+  absl::Status Divide(const Shard& shard, int stage);
+  absl::Status Divide(const Shard& shard) { return Divide(shard, stage_); }
+  // Allocates memory for `shard` of that stage, divided as the options say, and room for what is
+  // offloaded of it, beside what this rank holds. Its optimizer state is zero, its values are
+  // undefined.
+  absl::StatusOr<Holding> MakeHolding(const Shard& shard, int stage) const;
   // Makes this rank hold `holding`, which must be complete. Drops sealed gradients, because they
   // belong to the old slices.
   void Adopt(Holding holding);
@@ -239,7 +247,7 @@ class TrainingState {
   Model model_;
   const ModelPart part_;
   const StageCut cut_;
-  const int stage_;
+  int stage_;
   std::vector<Unit> units_;
   Shard shard_;
   OffloadOptions offload_;  // of what this rank holds

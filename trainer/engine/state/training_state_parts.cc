@@ -18,8 +18,8 @@ namespace muster::trainer {
 namespace {
 
 // Returns the part of a tensor of the unit's that lies in `slice`; `flat` has the slice's elements.
-TensorPart PartOf(const UnitTensor& tensor, ModelPart part, const TreeNode& slice,
-                  const at::Tensor& flat, std::string name) {
+TensorPart PartOf(const Unit& unit, const UnitTensor& tensor, ModelPart part, int stage,
+                  const TreeNode& slice, const at::Tensor& flat, std::string name) {
   const int64_t first = slice.begin * kChunkElements, last = slice.end * kChunkElements;
   const int64_t begin = std::clamp(tensor.offset, first, last);
   const int64_t end = std::clamp(tensor.offset + tensor.size, first, last);
@@ -28,7 +28,8 @@ TensorPart PartOf(const UnitTensor& tensor, ModelPart part, const TreeNode& slic
           .partition = tensor.spec.partition,
           .part = part,
           .begin = begin < end ? begin - tensor.offset : 0,
-          .elements = flat.narrow(0, begin - first, end - begin)};
+          .elements = flat.narrow(0, begin - first, end - begin),
+          .of_first_stage = unit.layout().stages.front() < stage};
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ std::vector<TensorPart> TrainingState::ValueParts(bool slices_only) const {
     const TreeNode run = divided ? unit.held().chunks : TreeNode{0, unit.layout().chunks()};
     const at::Tensor& values = divided ? unit.held().values : unit.values();
     for (const UnitTensor& tensor : unit.layout().tensors) {
-      out.push_back(PartOf(tensor, part_, run, values, tensor.spec.name));
+      out.push_back(PartOf(unit, tensor, part_, stage_, run, values, tensor.spec.name));
     }
   }
   return out;
@@ -85,7 +86,7 @@ std::vector<TensorPart> TrainingState::OptimizerParts() const {
     const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
     for (const UnitTensor& tensor : units_[u].layout().tensors) {
       for (size_t i = 0; i < state.size(); ++i) {
-        out.push_back(PartOf(tensor, part_, units_[u].held().chunks, state[i],
+        out.push_back(PartOf(units_[u], tensor, part_, stage_, units_[u].held().chunks, state[i],
                              absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i])));
         out.back().of_optimizer = true;
       }

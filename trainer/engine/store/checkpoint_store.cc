@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -113,6 +115,7 @@ struct SameWriters {
 };
 
 void Add(TensorPart part, bool every_shard, std::vector<SameWriters>& out) {
+  if (part.of_first_stage) return;  // which saves it
   const bool every_model_part = !part.is_part();
   for (SameWriters& same : out) {
     if (same.every_shard != every_shard || same.every_model_part != every_model_part) continue;
@@ -122,12 +125,12 @@ void Add(TensorPart part, bool every_shard, std::vector<SameWriters>& out) {
   out.push_back({every_shard, every_model_part, {std::move(part)}});
 }
 
-// Returns the tensors that this writer saves. Writers are numbered as ranks: by data, then shard,
-// then part of the model.
+// Returns the tensors that this writer saves. Writers are numbered as ranks: by stage, then data,
+// then shard, then part of the model.
 WritersShare ShareOf(const TrainingState& state, const CheckpointWriterId& writer) {
   const int shards = state.shard().count, model_parts = state.part().count;
-  const int holders = state.place().count();
-  const int copy = writer.rank / holders, copies = writer.world_size / holders;
+  const int copies = writer.world_size / state.place().count();
+  const int copy = writer.rank / (shards * model_parts) % copies;
   const bool values_whole = shards == 1 || (!state.divides_values() && !writer.after_round);
   std::vector<SameWriters> all;
   for (TensorPart& part : state.ValueParts(writer.after_round)) {
@@ -174,15 +177,22 @@ RoundMark MarkOf(const RunIdentity& identity, const v1alpha1::RoundId& round) {
   return {.job_uid = identity.job_uid, .term = round.term(), .round = round.round()};
 }
 
-// Returns every tensor of the state, as a whole.
+// Returns every tensor of the model's state, as a whole, those of other stages included.
 std::vector<TensorRecord> RecordsOf(const TrainingState& state) {
-  std::vector<TensorRecord> records;
-  for (const auto& parts : {state.ValueParts(), state.OptimizerParts()}) {
-    for (const TensorPart& part : parts) {
-      records.push_back({part.name, TypeOf(part.elements), part.shape, {}});
+  const DataType type = DataTypeOf(state.options().types.parameters);
+  std::map<std::string, TensorRecord> records;
+  for (const auto& block : state.model().blocks) {
+    for (const ParameterSpec& spec : block->parameters()) {
+      records.try_emplace(spec.name, TensorRecord{spec.name, type, spec.shape, {}});
+      for (const std::string& of_optimizer : state.optimizer().state_names()) {
+        const std::string name = absl::StrCat(spec.name, ".", of_optimizer);
+        records.try_emplace(name, TensorRecord{name, type, spec.shape, {}});
+      }
     }
   }
-  return records;
+  std::vector<TensorRecord> out;
+  for (auto& [name, record] : records) out.push_back(std::move(record));
+  return out;
 }
 
 RunCounts CountsOf(const RunRecord& run) {
@@ -367,6 +377,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.layout = {{"data", writer.world_size / state.place().count()}};
   if (shards > 1) record.layout["shard"] = shards;
   if (model_parts > 1) record.layout["tensor"] = model_parts;
+  if (state.cut().stages() > 1) record.layout["pipeline"] = state.cut().stages();
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
   record.random = DeterminismRecord(options);
   return record;

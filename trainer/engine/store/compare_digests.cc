@@ -31,8 +31,8 @@ struct Digests {
   int64_t items = 0;
   int64_t units = 0;
   bool divides_values = false;
-  std::vector<bool> is_part;    // by unit
-  std::vector<bool> witnesses;  // by rank, of its own shard
+  std::vector<UnitLayout> layouts;  // by unit
+  std::vector<bool> witnesses;      // by rank, of its own shard
 
   bool IsPosition(int64_t item) const { return item == 2 * units; }
 };
@@ -45,7 +45,16 @@ bool IsOfShard(const Digests& digests, int64_t item) {
 
 // Returns true if only ranks of one part of the model hold the item alike.
 bool IsOfPart(const Digests& digests, int64_t item) {
-  return !digests.IsPosition(item) && digests.is_part[static_cast<size_t>(item % digests.units)];
+  return !digests.IsPosition(item) &&
+         digests.layouts[static_cast<size_t>(item % digests.units)].is_part;
+}
+
+// Returns true if ranks of that stage hold the item.
+bool IsOfStage(const Digests& digests, int64_t item, int stage) {
+  if (digests.IsPosition(item)) return true;
+  const std::vector<int>& stages =
+      digests.layouts[static_cast<size_t>(item % digests.units)].stages;
+  return std::binary_search(stages.begin(), stages.end(), stage);
 }
 
 // A rank has gathered whole values from the ranks of its copy, and each gave its slice.
@@ -58,13 +67,14 @@ bool IsWitness(const Digests& digests, int64_t item, int rank) {
 }
 
 // Returns the item as ranks of this shard and this part of the model hold it, if they have an item
-// of their own; else as all ranks do.
+// of their own; else as all ranks of its stages do.
 SharedItem ItemOf(const Digests& digests, int64_t item, int shard, int part) {
   SharedItem shared;
   for (int rank = 0; rank < digests.mesh.size(); ++rank) {
     const MeshCoordinates at = digests.mesh.CoordinatesOf(rank);
     if (IsOfShard(digests, item) && at.shard != shard) continue;
     if (IsOfPart(digests, item) && at.tensor != part) continue;
+    if (!IsOfStage(digests, item, at.pipeline)) continue;
     shared.holders.push_back({rank, digests.all[static_cast<size_t>(rank * digests.items + item)],
                               IsWitness(digests, item, rank)});
   }
@@ -166,14 +176,14 @@ absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape
   const std::vector<int64_t> all(numbers, numbers + gathered.numel());
   std::vector<CopyPlace> wanted;
   for (int rank = 0; rank < world.size(); ++rank) wanted.push_back(PlaceOf(mesh, rank));
-  std::vector<bool> is_part;
-  for (const Unit& unit : state.units()) is_part.push_back(unit.layout().is_part);
+  std::vector<UnitLayout> layouts;
+  for (const Unit& unit : state.units()) layouts.push_back(unit.layout());
   const Digests digests = {.mesh = mesh,
                            .all = all,
                            .items = items,
                            .units = static_cast<int64_t>(state.units().size()),
                            .divides_values = state.divides_values(),
-                           .is_part = std::move(is_part),
+                           .layouts = std::move(layouts),
                            .witnesses = Witnesses(resume, wanted)};
   std::vector<Finding> found = FindDifferences(digests, {});
   if (found.empty()) return absl::OkStatus();

@@ -37,16 +37,17 @@ class CompareDigestsTest : public RejoinTest {
     LocalGroups groups(mesh);
     Outcome outcome{std::vector<absl::Status>(ranks), {}};
     std::vector<int> kept(ranks);
-    for (int part = 0; part < mesh.tensor; ++part) TruthOf(part, mesh.tensor);
+    for (int r = 0; r < mesh.size(); ++r) TruthOf(PlaceOf(mesh, r).part, PlaceOf(mesh, r).stage);
     std::vector<std::thread> threads;
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
         TrainingOptions options = TinyOptions();
         options.parts = mesh.tensor;
+        options.stages = mesh.pipeline;
         const CopyPlace place = PlaceOf(mesh, r);
-        auto state = MakeTinyState(options, 0.0, nullptr, place.part.index);
+        auto state = MakeTinyState(options, 0.0, nullptr, place.part.index, place.stage.index);
         Enter(*truth_.state->applied(), 1, *state);
-        Hold(place.shard, TruthOf(place.part.index, mesh.tensor), *state);
+        Hold(place.shard, TruthOf(place.part, place.stage), *state);
         change(r, *state);
         const RoundGroups of_rank = groups.Of(r);
         if (of_rank.shard != nullptr) EXPECT_TRUE(GatherValues(*of_rank.shard, *state).ok());
@@ -62,7 +63,7 @@ class CompareDigestsTest : public RejoinTest {
   ResumePoint AllLive(const MeshShape& mesh) {
     std::vector<std::optional<Shard>> held;
     for (int r = 0; r < mesh.size(); ++r) held.emplace_back(PlaceOf(mesh, r).shard);
-    return Resume(held, {}, mesh.tensor);
+    return Resume(held, {}, mesh.tensor, [&](int r) { return PlaceOf(mesh, r).stage; });
   }
   // Changes one weight of these ranks, each in its own way.
   static std::function<void(int, TrainingState&)> Spoil(const std::vector<int>& ranks) {
@@ -159,6 +160,22 @@ TEST_F(CompareDigestsTest, EveryPartOfTheModelHasAMajorityOfItsOwnAndWhatIsWhole
   for (const Outcome& outcome : {of_part, of_whole}) {
     EXPECT_EQ(outcome.kept, (std::vector<bool>{true, true, true, false, true, true}));
   }
+}
+
+// Ranks 3 to 5 have the second stage. The tied embedding, unit 0, is of both.
+TEST_F(CompareDigestsTest, EveryStageHasAMajorityOfItsOwnAndWhatTwoShareOneOfBoth) {
+  const MeshShape mesh{.pipeline = 2, .data = 3};
+  const auto spoil = [&](size_t unit) {
+    return Compare(mesh, AllLive(mesh), [unit](int rank, TrainingState& state) {
+      if (rank == 4) state.units()[unit].held().values.narrow(0, 3, 1).add_(1.0);
+    });
+  };
+  EXPECT_TRUE(Compare(mesh, AllLive(mesh), Spoil({})).said[0].ok());
+  const size_t last = truth_.state->units().size() - 1;
+  EXPECT_THAT(std::string(spoil(last).said[0].message()),
+              HasSubstr("rank 4 and ranks 3 and 5 differ at step 2 (attempt 1) in the values"));
+  EXPECT_THAT(std::string(spoil(0).said[0].message()),
+              HasSubstr("rank 4 and ranks 0, 1, 2, 3 and 5 differ at step 2 (attempt 1)"));
 }
 
 TEST_F(CompareDigestsTest, CountsAreComparedToo) {

@@ -72,6 +72,10 @@ Json LayoutOfCopy(const CopyPlace& place) {
     layout["part"] = place.part.index;
     layout["parts"] = place.part.count;
   }
+  if (place.stage.count > 1) {
+    layout["stage"] = place.stage.index;
+    layout["stages"] = place.stage.count;
+  }
   return layout;
 }
 
@@ -83,9 +87,11 @@ std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run) {
   };
   const auto shard = number("shard", std::nullopt), shards = number("shards", std::nullopt);
   const auto part = number("part", 0), parts = number("parts", 1);
+  const auto stage = number("stage", 0), stages = number("stages", 1);
   if (!shard || !shards || *shard < 0 || *shard >= *shards) return std::nullopt;
   if (!part || !parts || *part < 0 || *part >= *parts) return std::nullopt;
-  return CopyPlace{{*part, *parts}, {*shard, *shards}};
+  if (!stage || !stages || *stage < 0 || *stage >= *stages) return std::nullopt;
+  return CopyPlace{{*part, *parts}, {*shard, *shards}, {*stage, *stages}};
 }
 
 }  // namespace muster::trainer

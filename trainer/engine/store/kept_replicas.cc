@@ -54,12 +54,12 @@ void KeptReplicas::SetFolders(std::vector<std::string> folders) {
 }
 
 void KeptReplicas::AddTo(v1alpha1::RankPosition& position) const {
-  const int parts = ToPlace(position.slice()).part.count;
+  const CopyPlace own = ToPlace(position.slice());
   for (const std::string& folder : folders_) {
     for (v1alpha1::StateCopy& replica : ListCopies(files_, folder, job_uid_)) {
       if (position.replicas_size() >= kMostListed) return;
       if (!failed_.IsOffered(PathOf(folder, replica.version()))) continue;
-      if (ToPlace(replica.slice()).part.count != parts) continue;
+      if (!ToPlace(replica.slice()).IsOfModelOf(own)) continue;
       *position.add_replicas() = std::move(replica);
     }
   }

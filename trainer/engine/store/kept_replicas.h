@@ -29,7 +29,7 @@ class KeptReplicas {
 
   // Call when a round is prepared.
   void SetFolders(std::vector<std::string> folders);
-  // Adds the complete replicas to this rank's position: those of models in as many parts as there.
+  // Adds the complete replicas to this rank's position: those of models that are divided alike.
   void AddTo(v1alpha1::RankPosition& position) const;
   // Returns the replica of that place, or this rank's own copy of it; the result must not outlive
   // this. NotFound if neither is kept. A copy that proves damaged or of another model when it is

@@ -33,8 +33,9 @@ void RankCopies::FinishCopy() {
 void RankCopies::AddTo(v1alpha1::RankPosition& position) {
   if (copies_ == nullptr) return;
   for (auto& copy : copies_->List()) {
-    const bool of_this_part = ToPlace(copy.slice()).part == state_.part();
-    if (of_this_part) *position.add_copies() = std::move(copy);
+    const CopyPlace place = ToPlace(copy.slice());
+    if (!place.IsOfModelOf(state_.place()) || !(place.part == state_.part())) continue;
+    *position.add_copies() = std::move(copy);
   }
 }
 

@@ -155,12 +155,14 @@ struct UnitPlan {
   std::vector<SliceMove> moves;
 };
 
-// Plans the moves of a unit: of one that is whole among all ranks, of others among the ranks of the
-// model's part `part`.
+// Plans the moves of a unit among the ranks of its stages: of one that is whole among all of them,
+// of others among those of the model's part `part`.
 absl::StatusOr<UnitPlan> PlanUnit(const UnitLayout& unit, int part, const Transfer& transfer,
                                   std::vector<int64_t>& sent) {
   const auto has = [&](const CopyPlace& place) {
-    return !unit.is_part || place.part.index == part;
+    const std::vector<int>& stages = unit.stages;
+    return (!unit.is_part || place.part.index == part) &&
+           std::binary_search(stages.begin(), stages.end(), place.stage.index);
   };
   std::vector<std::optional<Shard>> held, wanted;
   for (const std::optional<CopyPlace>& place : transfer.held) {
@@ -249,10 +251,11 @@ absl::Status CheckHoldings(const Transfer& transfer) {
                                             state.place().index(), " of ", state.place().count()));
   }
   for (const std::optional<CopyPlace>& place : transfer.held) {
-    if (!place || place->part.count == state.part().count) continue;
-    return absl::InternalError(
-        absl::StrCat("the order to go names state of a model in ", place->part.count,
-                     " parts, and the ranks of this round have it in ", state.part().count));
+    if (!place || place->IsOfModelOf(state.place())) continue;
+    return absl::InternalError(absl::StrCat("the order to go names state of a model in ",
+                                            place->part.count, " parts and ", place->stage.count,
+                                            " stages, and the ranks of this round have it in ",
+                                            state.part().count, " and ", state.cut().stages()));
   }
   for (int i = 0; i < transfer.resume.replicas_size(); ++i) {
     if (transfer.resume.replicas(i).rank() != transfer.world.rank()) continue;
@@ -297,7 +300,9 @@ absl::Status MoveSlices(const Holding* next, Transfer& transfer) {
 
 CopyPlace PlaceOf(const MeshShape& mesh, int rank) {
   const MeshCoordinates at = mesh.CoordinatesOf(rank);
-  return {{at.tensor, mesh.tensor}, {at.shard, mesh.shard}};
+  return {.part = {at.tensor, mesh.tensor},
+          .shard = {at.shard, mesh.shard},
+          .stage = {at.pipeline, mesh.pipeline}};
 }
 
 absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
@@ -321,12 +326,13 @@ absl::StatusOr<int64_t> TransferState(const v1alpha1::ResumePoint& resume, const
     }
   }
   const Shard& mine = transfer.mine().shard;
-  if (!transfer.had()) MUSTER_RETURN_IF_ERROR(state.Divide(mine));
-  if (state.Holds(mine)) {
+  const int stage = transfer.mine().stage.index;
+  if (!transfer.had()) MUSTER_RETURN_IF_ERROR(state.Divide(mine, stage));
+  if (state.Holds(mine, stage)) {
     MUSTER_RETURN_IF_ERROR(MoveSlices(nullptr, transfer));
     return transfer.received;
   }
-  MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine));
+  MUSTER_ASSIGN_OR_RETURN(Holding next, state.MakeHolding(mine, stage));
   MUSTER_RETURN_IF_ERROR(MoveSlices(&next, transfer));
   state.Adopt(std::move(next));
   return transfer.received;
@@ -339,6 +345,7 @@ absl::Status GatherValues(Communicator& group, TrainingState& state) {
   absl::Status status;
   for (int u = 0; u < units; ++u) {
     const Unit& unit = state.units()[static_cast<size_t>(u)];
+    if (unit.layout().elements == 0) continue;
     unit.AllocateValues();
     if (status.ok()) status = rest.Bring(u);
     if (status.ok()) {

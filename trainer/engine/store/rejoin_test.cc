@@ -1,6 +1,7 @@
 #include "trainer/engine/store/rejoin.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <thread>
@@ -70,6 +71,42 @@ TEST_F(RejoinTest, WhatEveryRankHasComesFromAnyPartAndTheRestFromTheSameOne) {
     EXPECT_TRUE(absl::IsInternal(status) || absl::IsUnavailable(status)) << status;
   }
   EXPECT_TRUE(std::any_of(lost.begin(), lost.end(), absl::IsInternal));
+}
+
+TEST_F(RejoinTest, EveryLayoutOfStagesBecomesEveryOtherOfAsMany) {
+  const std::vector<MeshShape> layouts = {{.pipeline = 2},
+                                          {.pipeline = 2, .data = 2},
+                                          {.pipeline = 2, .shard = 2},
+                                          {.pipeline = 2, .shard = 3},
+                                          {.pipeline = 2, .data = 2, .tensor = 2}};
+  for (const MeshShape& before : layouts) {
+    for (const MeshShape& after : layouts) {
+      if (after.size() < before.size() || after.tensor != before.tensor) continue;
+      std::vector<std::optional<Shard>> held(static_cast<size_t>(after.size()));
+      for (int r = 0; r < before.size(); ++r) {
+        held[static_cast<size_t>(r)] = PlaceOf(before, r).shard;
+      }
+      // A rank keeps its number, and may get another stage.
+      const auto stage_of = [&](int r) {
+        return r < before.size() ? PlaceOf(before, r).stage : ModelStage{0, before.pipeline};
+      };
+      for (const Division& division : {Division{}, Division{.values = true, .gradients = true}}) {
+        for (const absl::Status& status :
+             Move(held, after, Dividing(division), Dividing(division), {}, stage_of)) {
+          EXPECT_TRUE(status.ok()) << before.size() << " (" << before.shard << ") to "
+                                   << after.size() << " (" << after.shard << "): " << status;
+        }
+      }
+    }
+  }
+}
+
+// The ranks are left over from two pipelines of three stages.
+TEST_F(RejoinTest, RanksChangeTheirStagesWithoutLosingWhatOthersNeedOfTheOldOnes) {
+  const std::vector<int> stages = {2, 0, 1};
+  const auto said = Move({Shard{}, Shard{}, Shard{}}, {.pipeline = 3}, TinyOptions(), TinyOptions(),
+                         {}, [&](int r) { return ModelStage{stages[static_cast<size_t>(r)], 3}; });
+  for (const absl::Status& status : said) EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(RejoinTest, EveryDivisionBecomesEveryOtherInTheSameLayoutAndInAnother) {

@@ -209,10 +209,10 @@ absl::StatusOr<int64_t> StateCopies::LoadFrom(const std::string& path,
   const RunRecord& run = reader->manifest().run;
   const std::optional<CopyPlace> place = PlaceOfCopy(run);
   if (run.step != version.step() || run.attempt != version.attempt() || !place ||
-      !(place->part == state.part())) {
+      !place->IsOfModelOf(state.place()) || !(place->part == state.part())) {
     return absl::NotFoundError(absl::StrCat(path, ": is no copy of ", ToText(version)));
   }
-  MUSTER_RETURN_IF_ERROR(state.Divide(place->shard));
+  MUSTER_RETURN_IF_ERROR(state.Divide(place->shard, place->stage.index));
   const std::vector<NamedTensor> tensors = TensorsOf(state);
   MUSTER_RETURN_IF_ERROR(CheckTensors(reader->manifest(), RecordsOf(tensors)));
   for (const NamedTensor& flat : tensors) MUSTER_RETURN_IF_ERROR(Fill(*reader, flat));

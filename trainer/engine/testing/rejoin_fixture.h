@@ -1,12 +1,14 @@
 #ifndef MUSTER_TRAINER_ENGINE_TESTING_REJOIN_FIXTURE_H_
 #define MUSTER_TRAINER_ENGINE_TESTING_REJOIN_FIXTURE_H_
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -119,14 +121,16 @@ class RejoinTest : public testing::Test {
  protected:
   RejoinTest() { truth_.Losses(2); }
 
-  // Returns all of what ranks of that part of a model in `parts` hold.
-  const TrainingState& TruthOf(int part, int parts) {
-    if (parts == 1) return *truth_.state;
-    std::unique_ptr<TrainingState>& truth = truths_[{part, parts}];
+  // Returns all of what ranks of that part and that stage of a model hold.
+  const TrainingState& TruthOf(const ModelPart& part, const ModelStage& stage = {}) {
+    if (part.count == 1 && stage.count == 1) return *truth_.state;
+    std::unique_ptr<TrainingState>& truth =
+        truths_[{part.index, part.count, stage.index, stage.count}];
     if (truth != nullptr) return *truth;
     TrainingOptions options = TinyOptions();
-    options.parts = parts;
-    truth = MakeTinyState(options, 0.0, nullptr, part);
+    options.parts = part.count;
+    options.stages = stage.count;
+    truth = MakeTinyState(options, 0.0, nullptr, part.index, stage.index);
     for (size_t u = 0; u < truth->units().size(); ++u) {
       double factor = 2.0;
       for (at::Tensor& state : truth->optimizer().state(static_cast<int>(u))) {
@@ -137,9 +141,12 @@ class RejoinTest : public testing::Test {
     truth->set_counts(truth_.state->counts());
     return *truth;
   }
-  // `held` is of the model's part that a rank has in rounds with `parts` of them.
-  v1alpha1::ResumePoint Resume(const std::vector<std::optional<Shard>>& held,
-                               const std::vector<Replica>& replicas = {}, int parts = 1) {
+  // `held` is of the model's part that a rank has in rounds with `parts` of them, and of the stage
+  // that `stage_of` says.
+  v1alpha1::ResumePoint Resume(
+      const std::vector<std::optional<Shard>>& held, const std::vector<Replica>& replicas = {},
+      int parts = 1,
+      const std::function<ModelStage(int rank)>& stage_of = [](int) { return ModelStage(); }) {
     v1alpha1::ResumePoint resume;
     resume.set_source(v1alpha1::ResumePoint::LIVE);
     *resume.mutable_version() = *truth_.state->applied();
@@ -147,7 +154,7 @@ class RejoinTest : public testing::Test {
     for (int r = 0; r < static_cast<int>(held.size()); ++r) {
       const auto& shard = held[static_cast<size_t>(r)];
       const ModelPart part = {r % parts, parts};
-      *resume.add_slices() = shard ? ToSlice({part, *shard}) : v1alpha1::StateSlice();
+      *resume.add_slices() = shard ? ToSlice({part, *shard, stage_of(r)}) : v1alpha1::StateSlice();
       if (!shard) {
         resume.add_receivers(r);
         continue;
@@ -167,7 +174,7 @@ class RejoinTest : public testing::Test {
     for (const Replica& replica : replicas) {
       stored.emplace_back();
       if (replica.rank != rank) continue;
-      stored.back() = std::make_unique<StoredTruth>(TruthOf(replica.part, parts), replica.shard);
+      stored.back() = std::make_unique<StoredTruth>(TruthOf({replica.part, parts}), replica.shard);
     }
     return stored;
   }
@@ -193,11 +200,23 @@ class RejoinTest : public testing::Test {
     return Move(held, mesh, Dividing(before), Dividing(after));
   }
   std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
+                                 const MeshShape& mesh, const TrainingOptions& before,
+                                 const TrainingOptions& after,
+                                 const std::vector<Replica>& replicas = {}) {
+    return Move(held, mesh, before, after, replicas, [&](int r) { return PlaceOf(mesh, r).stage; });
+  }
+  // Does the same with ranks that held `held` of the stages that `stage_of` says.
+  std::vector<absl::Status> Move(const std::vector<std::optional<Shard>>& held,
                                  const MeshShape& mesh, TrainingOptions before,
-                                 TrainingOptions after, const std::vector<Replica>& replicas = {}) {
+                                 TrainingOptions after, const std::vector<Replica>& replicas,
+                                 const std::function<ModelStage(int rank)>& stage_of) {
     before.parts = after.parts = mesh.tensor;
-    for (int part = 0; part < mesh.tensor; ++part) TruthOf(part, mesh.tensor);
-    const v1alpha1::ResumePoint resume = Resume(held, replicas, mesh.tensor);
+    before.stages = after.stages = mesh.pipeline;
+    for (int r = 0; r < mesh.size(); ++r) {
+      TruthOf(PlaceOf(mesh, r).part, PlaceOf(mesh, r).stage);
+      TruthOf(PlaceOf(mesh, r).part, stage_of(r));
+    }
+    const v1alpha1::ResumePoint resume = Resume(held, replicas, mesh.tensor, stage_of);
     LocalGroups groups(mesh);
     std::vector<std::unique_ptr<Communicator>> alone;
     for (size_t r = 0; r < held.size(); ++r) {
@@ -209,11 +228,11 @@ class RejoinTest : public testing::Test {
     for (int r = 0; r < mesh.size(); ++r) {
       threads.emplace_back([&, r] {
         const auto rank = static_cast<size_t>(r);
-        const int part = r % mesh.tensor;
-        const TrainingState& truth = TruthOf(part, mesh.tensor);
-        auto state = MakeTinyState(before, 0.0, &disk_, part);
+        const CopyPlace place = PlaceOf(mesh, r);
+        const TrainingState& truth = TruthOf(place.part, place.stage);
+        auto state = MakeTinyState(before, 0.0, &disk_, place.part.index, stage_of(r).index);
         Enter(*truth_.state->applied(), 1, *state);
-        if (held[rank]) Hold(*held[rank], truth, *state);
+        if (held[rank]) Hold(*held[rank], TruthOf(place.part, stage_of(r)), *state);
         EXPECT_TRUE(state->Configure(after).ok());
         const RoundGroups of_rank = groups.Of(r);
         const auto received =
@@ -238,7 +257,7 @@ class RejoinTest : public testing::Test {
   MemoryStateFiles disk_;
   std::vector<int64_t> received_;  // bytes by rank, in the last move; -1: it failed
   SoloEngine truth_{TinyOptions()};
-  std::map<std::pair<int, int>, std::unique_ptr<TrainingState>> truths_;  // by part, and parts
+  std::map<std::tuple<int, int, int, int>, std::unique_ptr<TrainingState>> truths_;  // by place
 };
 
 }  // namespace muster::trainer

@@ -123,16 +123,18 @@ inline TrainingOptions TinyOptions() {
 
 inline std::unique_ptr<TrainingState> MakeState(const TrainingOptions& options,
                                                 const planner::ModelShape& model,
-                                                StateFiles* files = nullptr, int part = 0) {
-  auto state = TrainingState::Create(*MakeModel(model), options, {}, files, part);
+                                                StateFiles* files = nullptr, int part = 0,
+                                                int stage = 0) {
+  auto state = TrainingState::Create(*MakeModel(model), options, {}, files, part, stage);
   EXPECT_TRUE(state.ok()) << state.status();
   EXPECT_TRUE((*state)->InitializeFresh().ok());
   return *std::move(state);
 }
 
 inline std::unique_ptr<TrainingState> MakeTinyState(const TrainingOptions& options, double dropout,
-                                                    StateFiles* files = nullptr, int part = 0) {
-  return MakeState(options, TinyModel(dropout), files, part);
+                                                    StateFiles* files = nullptr, int part = 0,
+                                                    int stage = 0) {
+  return MakeState(options, TinyModel(dropout), files, part, stage);
 }
 
 }  // namespace muster::trainer

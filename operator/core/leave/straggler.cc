@@ -10,6 +10,7 @@
 #include "operator/core/state/growth_sizes.h"
 #include "operator/core/state/membership.h"
 #include "operator/core/state/spec_values.h"
+#include "planner/layout.h"
 
 namespace muster::control {
 namespace {
@@ -20,11 +21,13 @@ constexpr int64_t kStepsNeeded = 20;
 // The time of a step without the worker, as a part of that with it, at most.
 constexpr double kWorthShrinking = 0.9;
 
-// Ranks with more micro-batches are busier on any machine.
+// Ranks with more micro-batches, or with the costliest stage, are busier on any machine.
 bool HaveEqualShares(const v1alpha1::TrainingJobSpec& spec, int ranks) {
   const v1alpha1::TrainSpec& train = spec.trainer().train();
-  if (train.micro_batch() < 1 || ranks < 2) return false;
-  return train.global_batch() / train.micro_batch() % ranks == 0;
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  if (train.micro_batch() < 1 || ranks < 2 || planner::PipelineOf(parallelism) > 1) return false;
+  const int groups = std::max(1, ranks / planner::TensorOf(parallelism));
+  return train.global_batch() / train.micro_batch() % groups == 0;
 }
 
 bool SomebodyLeaves(const Draft& draft) {

@@ -13,11 +13,12 @@ namespace {
 using ::testing::HasSubstr;
 
 // Three of four workers of one rank each may go on; each has three micro-batches. A spare waits.
-TestWorld World() {
+TestWorld World(const v1alpha1::ParallelismSpec& parallelism = {}, int global_batch = 24) {
   TestWorld world(4);
+  *world.view.spec.mutable_trainer()->mutable_parallelism() = parallelism;
   world.view.spec.mutable_workers()->set_min(3);
   world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
-  world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(24);
+  world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(global_batch);
   world.view.spec.mutable_trainer()->mutable_train()->set_micro_batch(2);
   world.MakeActive();
   world.view.status.mutable_workers()->set_spares(1);
@@ -165,6 +166,25 @@ TEST(StragglerTest, APodThatFindsNoOtherNodeUnderANewLeaderMayGoBackAfterAMinute
   world.Advance(absl::Seconds(11));
   world.Decide();
   EXPECT_EQ(world.view.status.incarnations(2), before + 1);
+}
+
+TEST(StragglerTest, TheRanksOfACostlierStageAreNone) {
+  v1alpha1::ParallelismSpec parallelism;
+  parallelism.set_pipeline(2);
+  TestWorld world = World(parallelism);
+  IsSlow(world, 2);
+  EXPECT_TRUE(world.Decide().events.empty());
+}
+
+// Two ranks work on the three micro-batches that one of their groups has, of 6 in all.
+TEST(StragglerTest, TheRanksOfATensorGroupHaveTheSameMicroBatches) {
+  for (const int tensor : {1, 2}) {
+    v1alpha1::ParallelismSpec parallelism;
+    parallelism.set_tensor(tensor);
+    TestWorld world = World(parallelism, 12);
+    IsSlow(world, 2);
+    EXPECT_EQ(world.Decide().events.size(), tensor == 2 ? 1u : 0u) << tensor;
+  }
 }
 
 }  // namespace

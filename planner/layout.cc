@@ -22,6 +22,10 @@ int RanksOfMicroBatch(const v1alpha1::ParallelismSpec& parallelism) {
   return TensorOf(parallelism) * PipelineOf(parallelism);
 }
 
+int ShardOf(const v1alpha1::ParallelismSpec& parallelism) {
+  return parallelism.zero() > 0 ? std::max(1, parallelism.shard()) : 1;
+}
+
 v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ranks) {
   const int tensor = TensorOf(parallelism), pipeline = PipelineOf(parallelism);
   const int workers = std::max(1, ranks / (tensor * pipeline));
@@ -59,7 +63,7 @@ int WorkersThatForm(const v1alpha1::ParallelismSpec& parallelism, int ranks_of_w
   const auto most = [&](int64_t multiple) {
     return workers - workers % (multiple / std::gcd(multiple, groups_each));
   };
-  const int64_t shard = parallelism.zero() > 0 ? std::max(1, parallelism.shard()) : 1;
+  const int64_t shard = ShardOf(parallelism);
   if (const int64_t whole = most(pipeline * shard); whole > 0) return static_cast<int>(whole);
   const int64_t filled = most(pipeline);
   const int64_t least = parallelism.has_min_shard() ? parallelism.min_shard() : shard;

@@ -15,8 +15,10 @@ int RanksOf(const v1alpha1::WorkersSpec& workers);
 int TensorOf(const v1alpha1::ParallelismSpec& parallelism);
 int PipelineOf(const v1alpha1::ParallelismSpec& parallelism);
 int RanksOfMicroBatch(const v1alpha1::ParallelismSpec& parallelism);
+// Returns among how many ranks the spec itself says that zero divides the state; 1 if it says none.
+int ShardOf(const v1alpha1::ParallelismSpec& parallelism);
 
-// Returns the layout of a round of so many ranks, a positive multiple of RanksOfMicroBatch(). Where
+// Returns the layout of a round. `ranks` is a positive multiple of RanksOfMicroBatch(). Where
 // parallelism.shard does not divide the others, the state is divided among the next larger number
 // that does, so that no rank holds more of it than the job asked for; fewer ranks than `shard` all
 // divide it. Pure.
@@ -26,11 +28,10 @@ v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ran
 // the numbers of ranks, then shard; pipeline is the outermost. Pure.
 v1alpha1::StateSlice SliceOfRank(const v1alpha1::Mesh& mesh, int rank);
 
-// Returns how many of so many workers, with so many ranks each, form a round: the most that fill
-// the stages of a pipeline alike, with in each a multiple of parallelism.shard ranks. Where no
-// number of them does, the most that fill the stages form one if that leaves the state divided
-// among at least `shard` ranks, or parallelism.minShard; 0 otherwise. The ranks of a tensor group
-// count as one. Pure.
+// Returns how many of `workers` form a round: the most that fill the stages of a pipeline alike,
+// with a multiple of parallelism.shard ranks in each. Where no number does, the most that fill the
+// stages form one if that leaves the state divided among at least `shard` ranks, or
+// parallelism.minShard; 0 otherwise. The ranks of a tensor group count as one. Pure.
 int WorkersThatForm(const v1alpha1::ParallelismSpec& parallelism, int ranks_of_worker, int workers);
 
 }  // namespace muster::planner

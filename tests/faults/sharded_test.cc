@@ -119,11 +119,14 @@ DisturbedJobSpec InTwoParts(int workers, const std::string& more = "") {
           .parallelism = absl::StrCat("{tensor: 2", more, "}")};
 }
 
-void ExpectStateOfTwoParts(LocalRun& run) {
-  const auto undisturbed = NewRun("two-parts", InTwoParts(1));
+// Expects that the run ends as an undisturbed run of `job` does.
+void ExpectStateOf(const std::string& name, const DisturbedJobSpec& job, LocalRun& run) {
+  const auto undisturbed = NewRun(name, job);
   ASSERT_TRUE(undisturbed->Start().ok());
   ExpectStateOf(*undisturbed, run, kSteps);
 }
+
+void ExpectStateOfTwoParts(LocalRun& run) { ExpectStateOf("two-parts", InTwoParts(1), run); }
 
 TEST(TensorTest, APartThatAnotherWorkerHoldsIsSentAndNoStepIsLost) {
   for (const char* zero : {"", ", zero: 3, shard: 1"}) {
@@ -173,11 +176,7 @@ DisturbedJobSpec InTwoStages(int workers, const std::string& more = "") {
           .parallelism = absl::StrCat("{pipeline: 2", more, "}")};
 }
 
-void ExpectStateOfTwoStages(LocalRun& run) {
-  const auto undisturbed = NewRun("two-stages", InTwoStages(2));
-  ASSERT_TRUE(undisturbed->Start().ok());
-  ExpectStateOf(*undisturbed, run, kSteps);
-}
+void ExpectStateOfTwoStages(LocalRun& run) { ExpectStateOf("two-stages", InTwoStages(2), run); }
 
 TEST(PipelineTest, AStageThatAnotherWorkerHoldsIsSentAndNoStepIsLost) {
   for (const size_t victim : {size_t{1}, size_t{2}}) {

@@ -61,24 +61,26 @@ PartBox BoxOfPart(const std::vector<int64_t>& shape, const Partition& partition,
   return box;
 }
 
+PartStripes StripesOfPart(const std::vector<int64_t>& shape, const Partition& partition,
+                          ModelPart part) {
+  const PartBox box = BoxOfPart(shape, partition, part);
+  PartStripes stripes;
+  for (size_t d = box.view.size(); d-- > 0;) {
+    stripes.begin = box.start[d] * stripes.stride;
+    stripes.length = box.lengths[d] * stripes.stride;
+    stripes.stride *= box.view[d];
+    if (box.lengths[d] != box.view[d]) break;
+  }
+  return stripes;
+}
+
 std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
                                    ModelPart part) {
-  if (partition.dimension < 0) return {{0, Product(shape.begin(), shape.end())}};
-  const auto divided = shape.begin() + partition.dimension;
-  const int64_t inner = Product(divided + 1, shape.end());
-  const int64_t block = *divided / partition.blocks * inner;
-  const int64_t piece = block / partition.pieces;
-  const ElementRun pieces = PiecesOfPart(partition, part);
+  const PartStripes stripes = StripesOfPart(shape, partition, part);
   std::vector<ElementRun> runs;
-  const int64_t blocks = Product(shape.begin(), divided) * partition.blocks;
-  for (int64_t b = 0; b < blocks; ++b) {
-    const ElementRun run = {.begin = b * block + pieces.begin * piece,
-                            .count = pieces.count * piece};
-    if (!runs.empty() && runs.back().begin + runs.back().count == run.begin) {
-      runs.back().count += run.count;
-    } else {
-      runs.push_back(run);
-    }
+  const int64_t whole = Product(shape.begin(), shape.end());
+  for (int64_t first = stripes.begin; first < whole; first += stripes.stride) {
+    runs.push_back({.begin = first, .count = stripes.length});
   }
   return runs;
 }

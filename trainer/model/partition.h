@@ -29,6 +29,11 @@ struct ModelPart {
   bool operator==(const ModelPart&) const = default;
 };
 
+// Returns true if ranks have different elements of such a parameter.
+inline bool IsDivided(const Partition& partition, ModelPart part) {
+  return part.count > 1 && partition.dimension >= 0;
+}
+
 // Returns InvalidArgument, with the nearest numbers that would do, unless `parts` ranks can divide
 // a parameter.
 absl::Status CheckParts(const Partition& partition, int parts);
@@ -48,8 +53,13 @@ struct PartBox {
   std::vector<int64_t> view, start, lengths;
 };
 PartBox BoxOfPart(const std::vector<int64_t>& shape, const Partition& partition, ModelPart part);
-// Returns the elements of the whole parameter that a part consists of, in the part's own order:
-// runs of equal length at equal distances.
+// A part as stripes: of every `stride` elements of the parameter, the `length` from `begin` on.
+struct PartStripes {
+  int64_t begin = 0, length = 1, stride = 1;
+};
+PartStripes StripesOfPart(const std::vector<int64_t>& shape, const Partition& partition,
+                          ModelPart part);
+// Returns the elements of the whole parameter that a part consists of, in the part's own order.
 std::vector<ElementRun> RunsOfPart(const std::vector<int64_t>& shape, const Partition& partition,
                                    ModelPart part);
 

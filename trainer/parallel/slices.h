@@ -45,6 +45,8 @@ struct CopyPlace {
   bool IsOfModelOf(const CopyPlace& other) const {
     return part.count == other.part.count && stage.count == other.stage.count;
   }
+  // Returns true if they are of the same part of such models: a rank has one part for life.
+  bool IsOfPartOf(const CopyPlace& other) const { return IsOfModelOf(other) && part == other.part; }
   bool whole() const { return count() == 1; }
   bool operator==(const CopyPlace&) const = default;
 };

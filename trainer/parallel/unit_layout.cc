@@ -55,10 +55,6 @@ void Place(ModelPart part, UnitLayout& unit) {
   unit.elements = RoundUp(offset, kChunkElements);
 }
 
-bool IsDivided(const ParameterSpec& spec, ModelPart part) {
-  return part.count > 1 && spec.partition.dimension >= 0;
-}
-
 absl::Status PlaceUnit(ModelPart part, UnitLayout& unit) {
   for (const UnitTensor& tensor : unit.tensors) {
     const absl::Status divides = CheckParts(tensor.spec.partition, part.count);
@@ -110,10 +106,11 @@ absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& bloc
     for (const ParameterSpec& spec : blocks[b].parameters) {
       const std::vector<int>& using_blocks = users->at(spec.name);
       if (using_blocks.size() == 1) {
-        (part.count == 1 || IsDivided(spec, part) ? own : whole).tensors.push_back({.spec = spec});
+        (part.count == 1 || IsDivided(spec.partition, part) ? own : whole)
+            .tensors.push_back({.spec = spec});
       } else if (using_blocks.front() == static_cast<int>(b)) {
         layout.units.push_back({.name = spec.name,
-                                .is_part = IsDivided(spec, part),
+                                .is_part = IsDivided(spec.partition, part),
                                 .users = using_blocks,
                                 .tensors = {{.spec = spec}}});
       }

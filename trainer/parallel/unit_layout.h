@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_PARALLEL_UNIT_LAYOUT_H_
 #define MUSTER_TRAINER_PARALLEL_UNIT_LAYOUT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -53,6 +54,9 @@ struct UnitLayout {
   // count on every stage.
   std::vector<int64_t> chunks_of_parts;
 
+  bool IsOfStage(int stage) const {
+    return std::binary_search(stages.begin(), stages.end(), stage);
+  }
   int64_t chunks() const { return elements / kChunkElements; }
   int64_t all_chunks() const {
     return std::accumulate(chunks_of_parts.begin(), chunks_of_parts.end(), int64_t{0});

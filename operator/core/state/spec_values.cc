@@ -30,13 +30,12 @@ int WorkersThatForm(const TrainingJobSpec& spec, int workers) {
 
 bool FormsByMultiples(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
-  return (parallelism.zero() > 0 && parallelism.shard() > 1) ||
-         planner::PipelineOf(parallelism) > 1;
+  return planner::ShardOf(parallelism) > 1 || planner::PipelineOf(parallelism) > 1;
 }
 
 std::string MultipleText(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
-  const int shard = parallelism.zero() > 0 ? std::max(1, parallelism.shard()) : 1;
+  const int shard = planner::ShardOf(parallelism);
   const int pipeline = planner::PipelineOf(parallelism);
   if (pipeline == 1) return absl::StrCat("parallelism.shard, ", shard);
   if (shard == 1) return absl::StrCat("parallelism.pipeline, ", pipeline);

@@ -78,7 +78,7 @@ void PutTogether(const std::vector<Tensors>& of_ranks, const Model& model, Tenso
     for (const ParameterSpec& spec : block->parameters()) {
       const auto first = of_ranks[0].find(spec.name);
       if (first == of_ranks[0].end()) continue;
-      const bool divided = count > 1 && spec.partition.dimension >= 0;
+      const bool divided = IsDivided(spec.partition, {0, count});
       at::Tensor& tensor = whole[spec.name];
       tensor = divided ? at::empty(spec.shape, first->second.options()) : first->second;
       for (int rank = 0; divided && rank < count; ++rank) {

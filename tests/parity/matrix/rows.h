@@ -37,9 +37,9 @@ struct MatrixRow {
   std::string name() const;
 };
 
-// Returns all rows in FP64 for a model whose heads so many ranks can divide. If `pairwise`, returns
-// a part of them, in which any two values of two axes (layout, ranks, micro-batches per worker,
-// optimizer, what rests in files) stand in one row.
+// Returns all rows in FP64 for a model with so many heads, which `tensor` must divide. If
+// `pairwise`, returns a part of them, in which any two values of two axes (layout, ranks,
+// micro-batches per worker, optimizer, what rests in files) stand in one row.
 std::vector<MatrixRow> MatrixRows(bool pairwise, int heads);
 
 // Returns rows in BF16, of one number of micro-batches: what state of another type than the

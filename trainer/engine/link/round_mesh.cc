@@ -21,37 +21,6 @@ absl::StatusOr<std::unique_ptr<Communicator>> Meet(const GroupPlace& place,
   return connected;
 }
 
-// Makes the groups of a layout; all ranks make them in the same order.
-absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
-  RoundGroups groups{.world = &world};
-  const MeshShape& shape = mesh.shape();
-  if (shape.shard > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
-  }
-  if (shape.shard > 1 || shape.tensor > 1 || shape.pipeline > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
-  }
-  if (shape.tensor > 1 || shape.pipeline > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.workers, mesh.Group({MeshAxis::kData, MeshAxis::kShard}));
-  }
-  if (shape.pipeline > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
-    MUSTER_ASSIGN_OR_RETURN(groups.ends, mesh.GroupOfEnds({}));
-    MUSTER_ASSIGN_OR_RETURN(groups.ends_replicas, mesh.GroupOfEnds({MeshAxis::kData}));
-    MUSTER_ASSIGN_OR_RETURN(groups.ends_whole_replicas,
-                            mesh.GroupOfEnds({MeshAxis::kData, MeshAxis::kTensor}));
-  }
-  if (shape.context > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.axes.context, mesh.Group({MeshAxis::kContext}));
-  }
-  if (shape.tensor > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
-    MUSTER_ASSIGN_OR_RETURN(groups.whole_replicas,
-                            mesh.Group({MeshAxis::kData, MeshAxis::kTensor}));
-  }
-  return groups;
-}
-
 }  // namespace
 
 Mesh::Mesh(const MeshShape& shape, Communicator& world, GroupMaker make)
@@ -87,6 +56,36 @@ std::vector<Communicator*> Mesh::communicators() const {
     if (group != nullptr) out.push_back(group.get());
   }
   return out;
+}
+
+absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
+  RoundGroups groups{.world = &world};
+  const MeshShape& shape = mesh.shape();
+  if (shape.shard > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
+  }
+  if (shape.shard > 1 || shape.tensor > 1 || shape.pipeline > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
+  }
+  if (shape.tensor > 1 || shape.pipeline > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.workers, mesh.Group({MeshAxis::kData, MeshAxis::kShard}));
+  }
+  if (shape.pipeline > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends, mesh.GroupOfEnds({}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends_replicas, mesh.GroupOfEnds({MeshAxis::kData}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends_whole_replicas,
+                            mesh.GroupOfEnds({MeshAxis::kData, MeshAxis::kTensor}));
+  }
+  if (shape.context > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.axes.context, mesh.Group({MeshAxis::kContext}));
+  }
+  if (shape.tensor > 1) {
+    MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
+    MUSTER_ASSIGN_OR_RETURN(groups.whole_replicas,
+                            mesh.Group({MeshAxis::kData, MeshAxis::kTensor}));
+  }
+  return groups;
 }
 
 absl::StatusOr<MeshShape> MeshShapeOf(const v1alpha1::GoRound& go, int world_size) {

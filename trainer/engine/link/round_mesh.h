@@ -53,6 +53,9 @@ class Mesh {
   std::map<std::vector<int>, std::unique_ptr<Communicator>> groups_;  // by members
 };
 
+// Makes the groups of the mesh's layout; all ranks call it at the same time.
+absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world);
+
 // Returns the layout that an order to go names, for that many ranks: InvalidArgument if they do not
 // fill it.
 absl::StatusOr<MeshShape> MeshShapeOf(const v1alpha1::GoRound& go, int world_size);

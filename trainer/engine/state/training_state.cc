@@ -108,12 +108,15 @@ bool TrainingState::Holds(const Shard& shard, int stage) const {
          });
 }
 
+absl::StatusOr<std::vector<Unit>> TrainingState::UnitsOf(int stage) const {
+  return MakeUnits(model_, options_.types.parameters, options_.device, part_, cut_, stage);
+}
+
 absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard, int stage) const {
   const OffloadOptions& offload = options_.offload;
   Holding holding{.stage = stage, .shard = shard, .offload = offload};
   if (stage != stage_) {
-    MUSTER_ASSIGN_OR_RETURN(holding.units, MakeUnits(model_, options_.types.parameters,
-                                                     options_.device, part_, cut_, stage));
+    MUSTER_ASSIGN_OR_RETURN(holding.units, UnitsOf(stage));
   }
   const std::vector<Unit>& units = holding.units ? *holding.units : units_;
   TensorsByUnit weights, optimizer;
@@ -140,8 +143,7 @@ absl::Status TrainingState::Divide(const Shard& shard, int stage) {
   if (stage == stage_) {
     for (Unit& unit : units_) unit.Hold(unit.MakeSlice({}, DivisionOf(shard)));
   } else {
-    MUSTER_ASSIGN_OR_RETURN(
-        units_, MakeUnits(model_, options_.types.parameters, options_.device, part_, cut_, stage));
+    MUSTER_ASSIGN_OR_RETURN(units_, UnitsOf(stage));
     stage_ = stage;
   }
   MUSTER_ASSIGN_OR_RETURN(Holding holding, MakeHolding(shard, stage));

@@ -109,7 +109,7 @@ struct TensorPart {
   bool of_first_stage = false;
 
   // Returns true if other ranks have other elements of the tensor because of their model's part.
-  bool is_part() const { return part.count > 1 && partition.dimension >= 0; }
+  bool is_part() const { return IsDivided(partition, part); }
 };
 
 // The model, its units and the optimizer, with the commit protocol's record of the version that
@@ -123,9 +123,8 @@ class TrainingState {
  public:
   // Makes a state that holds no version yet, of the model's part `part` of options.parts and the
   // stage `stage` of options.stages, with memory for `shard`, and room in `files` for offloaded
-  // state. `files` must outlive this; if it
-  // is null, nothing can be offloaded to files. ResourceExhausted if there is not enough memory or
-  // room.
+  // state. `files` must outlive this; if it is null, nothing can be offloaded to files.
+  // ResourceExhausted if there is not enough memory or room.
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
                                                                const TrainingOptions& options,
                                                                const Shard& shard = {},
@@ -236,6 +235,8 @@ class TrainingState {
     if (before_change_) before_change_();
   }
   Division DivisionOf(const Shard& shard) const;
+  // Makes the units of a stage, to which its blocks are bound then.
+  absl::StatusOr<std::vector<Unit>> UnitsOf(int stage) const;
   absl::Status WriteUpdate(const v1alpha1::StepDecision& decision, bool& torn);
   absl::Status EndFailedApply(const absl::Status& why, bool torn);
   StateRest& RestOf(const TensorPart& part) const;

@@ -1,5 +1,6 @@
 #include "trainer/engine/step/stage_link.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -34,17 +35,28 @@ absl::StatusOr<std::vector<int64_t>> HeaderOf(int block, const std::vector<at::T
   return header;
 }
 
-// Makes tensors without contents as the header says.
-std::vector<at::Tensor> TensorsOf(const std::vector<int64_t>& header, c10::Device device) {
+// Makes tensors without contents as a header says, which came from another rank.
+absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const std::vector<int64_t>& header,
+                                                  c10::Device device) {
+  const auto broken = [] {
+    return absl::InternalError("another stage of the pipeline sent a header that makes no sense");
+  };
   std::vector<at::Tensor> tensors;
   size_t at = 1;
   for (int64_t i = 0; i < header[0]; ++i) {
-    const auto type = static_cast<c10::ScalarType>(header[at++]);
-    const auto dims = static_cast<size_t>(header[at++]);
-    const std::vector<int64_t> sizes(header.begin() + static_cast<std::ptrdiff_t>(at),
-                                     header.begin() + static_cast<std::ptrdiff_t>(at + dims));
-    at += dims;
-    tensors.push_back(at::empty(sizes, at::TensorOptions(device).dtype(type)));
+    if (at + 2 > header.size()) return broken();
+    const int64_t type = header[at], dims = header[at + 1];
+    at += 2;
+    if (type < 0 || type >= static_cast<int64_t>(c10::ScalarType::NumOptions)) return broken();
+    if (dims < 0 || dims > static_cast<int64_t>(header.size() - at)) return broken();
+    const auto first = header.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::vector<int64_t> sizes(first, first + dims);
+    if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+      return broken();
+    }
+    at += static_cast<size_t>(dims);
+    const auto scalar = static_cast<c10::ScalarType>(type);
+    tensors.push_back(at::empty(sizes, at::TensorOptions(device).dtype(scalar)));
   }
   return tensors;
 }
@@ -55,7 +67,8 @@ std::string GradientsLabel(int block) { return absl::StrCat("gradients of block 
 }  // namespace
 
 absl::Status StageLink::Send(const at::Tensor& tensor, int stage, const std::string& label) {
-  // By the time that so many later ones have been sent, every schedule has received the oldest.
+  // A stage takes messages in the order in which they were sent, and needs no later one to take the
+  // oldest. So the wait ends.
   const size_t most = 4 * static_cast<size_t>(stages_.size());
   while (sendings_.size() >= most) {
     MUSTER_RETURN_IF_ERROR(sendings_.front().pending->Wait());
@@ -96,7 +109,7 @@ absl::StatusOr<std::vector<at::Tensor>> StageLink::ReceiveOutputs(int block, int
     const int64_t* numbers = header.const_data_ptr<int64_t>();
     known->second.assign(numbers, numbers + kHeaderNumbers);
   }
-  std::vector<at::Tensor> outputs = TensorsOf(known->second, device_);
+  MUSTER_ASSIGN_OR_RETURN(std::vector<at::Tensor> outputs, TensorsOf(known->second, device_));
   for (const at::Tensor& output : outputs) {
     MUSTER_RETURN_IF_ERROR(Receive(output, stage, OutputsLabel(block)));
   }

@@ -28,6 +28,7 @@ class StageLink {
   // Sends return before the tensors have arrived, and keep them until then. InvalidArgument if the
   // outputs cannot be described, or are unlike those of an earlier micro-batch.
   absl::Status SendOutputs(int block, int stage, const std::vector<at::Tensor>& outputs);
+  // Internal if what arrives describes no tensors.
   absl::StatusOr<std::vector<at::Tensor>> ReceiveOutputs(int block, int stage);
   // Sends zeros for undefined gradients. `outputs` are those that the gradients are of; the ones
   // that are no floating point numbers have none.

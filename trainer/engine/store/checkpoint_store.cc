@@ -42,19 +42,10 @@ TensorBox BoxOf(const TensorPart& part) {
 
 // Returns the same as stripes of the tensor.
 Stripes StripesOf(const TensorPart& part) {
-  if (!part.is_part()) {
-    const auto whole = static_cast<uint64_t>(c10::multiply_integers(part.shape));
-    return {.stride = whole, .length = whole};
-  }
-  const PartBox box = BoxOfPart(part.shape, part.partition, part.part);
-  Stripes stripes;
-  for (size_t d = box.view.size(); d-- > 0;) {
-    stripes.begin = static_cast<uint64_t>(box.start[d]) * stripes.stride;
-    stripes.length = static_cast<uint64_t>(box.lengths[d]) * stripes.stride;
-    stripes.stride *= static_cast<uint64_t>(box.view[d]);
-    if (box.lengths[d] != box.view[d]) break;
-  }
-  return stripes;
+  const PartStripes stripes = StripesOfPart(part.shape, part.partition, part.part);
+  return {.begin = static_cast<uint64_t>(stripes.begin),
+          .stride = static_cast<uint64_t>(stripes.stride),
+          .length = static_cast<uint64_t>(stripes.length)};
 }
 
 // Returns what this rank holds of some tensors, which may be nothing of some. What rests elsewhere,

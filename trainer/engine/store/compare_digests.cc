@@ -31,10 +31,14 @@ struct Digests {
   int64_t items = 0;
   int64_t units = 0;
   bool divides_values = false;
-  std::vector<UnitLayout> layouts;  // by unit
-  std::vector<bool> witnesses;      // by rank, of its own shard
+  const std::vector<Unit>& of_units;
+  std::vector<bool> witnesses;  // by rank, of its own shard
 
   bool IsPosition(int64_t item) const { return item == 2 * units; }
+  // Returns the unit that the item is of, which is not the position.
+  const UnitLayout& UnitOf(int64_t item) const {
+    return of_units[static_cast<size_t>(item % units)].layout();
+  }
 };
 
 // Returns true if only ranks of one shard hold the item alike.
@@ -45,16 +49,12 @@ bool IsOfShard(const Digests& digests, int64_t item) {
 
 // Returns true if only ranks of one part of the model hold the item alike.
 bool IsOfPart(const Digests& digests, int64_t item) {
-  return !digests.IsPosition(item) &&
-         digests.layouts[static_cast<size_t>(item % digests.units)].is_part;
+  return !digests.IsPosition(item) && digests.UnitOf(item).is_part;
 }
 
 // Returns true if ranks of that stage hold the item.
 bool IsOfStage(const Digests& digests, int64_t item, int stage) {
-  if (digests.IsPosition(item)) return true;
-  const std::vector<int>& stages =
-      digests.layouts[static_cast<size_t>(item % digests.units)].stages;
-  return std::binary_search(stages.begin(), stages.end(), stage);
+  return digests.IsPosition(item) || digests.UnitOf(item).IsOfStage(stage);
 }
 
 // A rank has gathered whole values from the ranks of its copy, and each gave its slice.
@@ -176,14 +176,12 @@ absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape
   const std::vector<int64_t> all(numbers, numbers + gathered.numel());
   std::vector<CopyPlace> wanted;
   for (int rank = 0; rank < world.size(); ++rank) wanted.push_back(PlaceOf(mesh, rank));
-  std::vector<UnitLayout> layouts;
-  for (const Unit& unit : state.units()) layouts.push_back(unit.layout());
   const Digests digests = {.mesh = mesh,
                            .all = all,
                            .items = items,
                            .units = static_cast<int64_t>(state.units().size()),
                            .divides_values = state.divides_values(),
-                           .layouts = std::move(layouts),
+                           .of_units = state.units(),
                            .witnesses = Witnesses(resume, wanted)};
   std::vector<Finding> found = FindDifferences(digests, {});
   if (found.empty()) return absl::OkStatus();

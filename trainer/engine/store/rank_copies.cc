@@ -33,8 +33,7 @@ void RankCopies::FinishCopy() {
 void RankCopies::AddTo(v1alpha1::RankPosition& position) {
   if (copies_ == nullptr) return;
   for (auto& copy : copies_->List()) {
-    const CopyPlace place = ToPlace(copy.slice());
-    if (!place.IsOfModelOf(state_.place()) || !(place.part == state_.part())) continue;
+    if (!ToPlace(copy.slice()).IsOfPartOf(state_.place())) continue;
     *position.add_copies() = std::move(copy);
   }
 }

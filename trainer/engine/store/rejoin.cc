@@ -160,9 +160,7 @@ struct UnitPlan {
 absl::StatusOr<UnitPlan> PlanUnit(const UnitLayout& unit, int part, const Transfer& transfer,
                                   std::vector<int64_t>& sent) {
   const auto has = [&](const CopyPlace& place) {
-    const std::vector<int>& stages = unit.stages;
-    return (!unit.is_part || place.part.index == part) &&
-           std::binary_search(stages.begin(), stages.end(), place.stage.index);
+    return (!unit.is_part || place.part.index == part) && unit.IsOfStage(place.stage.index);
   };
   std::vector<std::optional<Shard>> held, wanted;
   for (const std::optional<CopyPlace>& place : transfer.held) {
@@ -177,7 +175,7 @@ absl::StatusOr<UnitPlan> PlanUnit(const UnitLayout& unit, int part, const Transf
   return plan;
 }
 
-// Moves this rank's part of `move` of one unit with so many chunks.
+// Sends, receives or takes what `move` is for this rank. The unit has `chunks`.
 absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer,
                        UnitTransfer& unit) {
   const int from = transfer.RankOf(move.from);
@@ -196,6 +194,14 @@ absl::Status MovePiece(int64_t chunks, const SliceMove& move, Transfer& transfer
     if (!transfer.IsStored(move.from)) transfer.received += bytes;
   }
   return absl::OkStatus();
+}
+
+// Carries out this rank's moves of one unit, and waits for them.
+absl::Status MovePieces(const UnitPlan& plan, Transfer& transfer, UnitTransfer& unit) {
+  for (const SliceMove& move : plan.moves) {
+    MUSTER_RETURN_IF_ERROR(MovePiece(plan.chunks, move, transfer, unit));
+  }
+  return unit.Finish(transfer.world);
 }
 
 // Returns true if this rank sends anything by the plan.
@@ -220,10 +226,7 @@ absl::Status MoveUnit(int unit, const UnitPlan& plan, const Holding* next, Trans
     UnitTransfer pieces(state, unit, next == nullptr ? state.units()[u].held() : next->slices[u],
                         optimizer.state(unit));
     if (had) pieces.Keep();
-    for (const SliceMove& move : plan.moves) {
-      MUSTER_RETURN_IF_ERROR(MovePiece(plan.chunks, move, transfer, pieces));
-    }
-    MUSTER_RETURN_IF_ERROR(pieces.Finish(transfer.world));
+    MUSTER_RETURN_IF_ERROR(MovePieces(plan, transfer, pieces));
   }
   if (had) state.rests().Drop(unit);
   return had && next == nullptr ? absl::OkStatus() : into.Keep(unit);
@@ -235,10 +238,7 @@ absl::Status SendOtherPart(int unit, const UnitPlan& plan, Transfer& transfer) {
   const TrainingState& state = transfer.state;
   UnitTransfer pieces(state, unit, state.units()[static_cast<size_t>(unit)].held(),
                       state.optimizer().state(unit));
-  for (const SliceMove& move : plan.moves) {
-    MUSTER_RETURN_IF_ERROR(MovePiece(plan.chunks, move, transfer, pieces));
-  }
-  return pieces.Finish(transfer.world);
+  return MovePieces(plan, transfer, pieces);
 }
 
 // Returns an error unless this rank has what the round's order says that it has.

@@ -209,7 +209,7 @@ absl::StatusOr<int64_t> StateCopies::LoadFrom(const std::string& path,
   const RunRecord& run = reader->manifest().run;
   const std::optional<CopyPlace> place = PlaceOfCopy(run);
   if (run.step != version.step() || run.attempt != version.attempt() || !place ||
-      !place->IsOfModelOf(state.place()) || !(place->part == state.part())) {
+      !place->IsOfPartOf(state.place())) {
     return absl::NotFoundError(absl::StrCat(path, ": is no copy of ", ToText(version)));
   }
   MUSTER_RETURN_IF_ERROR(state.Divide(place->shard, place->stage.index));

@@ -107,7 +107,7 @@ class StagePasses {
   const int previous_, next_;  // peers; -1: none
 };
 
-// Returns the passes of a stage through so many micro-batches.
+// Returns the passes of a stage, in the order of its schedule.
 std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, int micro_batches) {
   const StagePasses stage(shape, place);
   const int behind = shape.cut.stages() - 1 - place.stage;

@@ -55,7 +55,7 @@ TEST(MakeTablesTest, ARankWithoutAMicroBatchIsRefused) {
             "3 ranks for 2 micro-batches: a rank would have none");
 }
 
-// Returns the shape of a model of so many stages of `each` blocks. The first block and the last one
+// Returns the shape of a model with `each` blocks in every stage. The first block and the last one
 // share a unit.
 TableShape Stages(int stages, int each) {
   TableShape shape{.blocks = stages * each};

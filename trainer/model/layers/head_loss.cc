@@ -87,9 +87,10 @@ at::Tensor LossOfPart(at::Tensor& logits, const Labels& labels, const Labels& ow
   return losses.masked_fill(labels.valid.logical_not(), 0.0).sum();
 }
 
-// Turns probabilities [rows, vocabulary] into the gradient of their loss, where they lie.
-void ToGradient(const at::Tensor& probabilities, const Labels& labels) {
-  probabilities.scatter_add_(1, labels.columns, labels.valid.to(probabilities.scalar_type()).neg());
+// Turns probabilities of the columns that a rank has into the gradient of their loss, where they
+// lie; `own` are the labels that are among those columns, which may be all.
+void ToGradient(const at::Tensor& probabilities, const Labels& labels, const Labels& own) {
+  probabilities.scatter_add_(1, own.columns, own.valid.to(probabilities.scalar_type()).neg());
   if (!labels.all_valid) probabilities.masked_fill_(labels.valid.logical_not(), 0.0);
 }
 
@@ -157,16 +158,8 @@ class LossByChunks {
                      const at::Tensor& loss) const {
     const int64_t count = logits.size(0);
     const bool needed = needs.x || needs.weight;
-    if (part_.group != nullptr) {
-      logits = logits.to(wide_);
-      const Labels labels = all.Rows(begin, count), own = OfPart(labels, part_, logits.size(1));
-      loss.add_(LossOfPart(logits, labels, own, *part_.group));
-      if (!needed) return {};
-      logits.scatter_add_(1, own.columns, own.valid.to(wide_).neg());
-      logits.masked_fill_(labels.valid.logical_not(), 0.0);
-      return logits.to(x_.scalar_type());
-    }
-    if (const LayerKernels* const layers = LayersOf(logits); layers != nullptr) {
+    if (const LayerKernels* const layers = LayersOf(logits);
+        layers != nullptr && part_.group == nullptr) {
       const at::Tensor losses =
           layers->CrossEntropy(logits, labels_.narrow(0, begin, count), kIgnoredLabel);
       loss.add_(losses.sum(at::kDouble));
@@ -174,9 +167,11 @@ class LossByChunks {
     }
     logits = logits.to(wide_);
     const Labels labels = all.Rows(begin, count);
-    loss.add_(LossOf(logits, labels));
+    const Labels own = part_.group == nullptr ? labels : OfPart(labels, part_, logits.size(1));
+    loss.add_(part_.group == nullptr ? LossOf(logits, labels)
+                                     : LossOfPart(logits, labels, own, *part_.group));
     if (!needed) return {};
-    ToGradient(logits, labels);
+    ToGradient(logits, labels, own);
     return logits.to(x_.scalar_type());
   }
 

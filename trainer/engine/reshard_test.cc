@@ -129,10 +129,10 @@ TEST_F(ReshardTest, ARankReadsTheBytesThatItWillHoldAndAtMostAPieceAtEachEnd) {
 }
 
 struct Layout {
-  int data = 1, shard = 1, tensor = 1;
+  int data = 1, shard = 1, context = 1, tensor = 1;
   bool divided = false;  // values, too
 
-  int ranks() const { return data * shard * tensor; }
+  int ranks() const { return data * shard * context * tensor; }
 };
 
 // Returns the state of a rank, whose numbers are made of their tensors' names and of their places
@@ -141,7 +141,8 @@ std::unique_ptr<TrainingState> Marked(const Layout& layout, int rank, bool marke
   TrainingOptions options = TinyOptions();
   options.divided = {.values = layout.divided, .gradients = layout.divided};
   options.parts = layout.tensor;
-  const int part = rank % layout.tensor, shard = rank / layout.tensor % layout.shard;
+  const int part = rank % layout.tensor;
+  const int shard = rank / (layout.tensor * layout.context) % layout.shard;
   auto state =
       *TrainingState::Create(*MakeModel(kOddShape), options, {shard, layout.shard}, nullptr, part);
   BeginAt1(*state);
@@ -171,23 +172,27 @@ TEST_F(ReshardTest, WhatAnyLayoutSavedIsLoadedIntoAnyOther) {
                             {.tensor = 2},
                             {.shard = 3, .tensor = 2},
                             {.data = 2, .tensor = 4},
+                            {.data = 2, .shard = 2, .context = 3},
+                            {.shard = 2, .context = 2, .tensor = 2, .divided = true},
                             {.data = 2, .shard = 2, .tensor = 2, .divided = true},
                             {.shard = 3, .divided = true}};
   for (const Layout& saved : layouts) {
-    const std::string uri = absl::StrCat("/ck/", saved.shard, "x", saved.tensor);
+    const std::string uri =
+        absl::StrCat("/ck/", saved.shard, "x", saved.context, "x", saved.tensor);
     v1alpha1::RoundId round;
     round.set_round(1);
     for (int rank = saved.ranks() - 1; rank >= 0; --rank) {
       const auto state = Marked(saved, rank, true);
       const auto store = Store(uri);
-      const absl::Status status =
-          store->Save(*state, {.round = round, .rank = rank, .world_size = saved.ranks()});
+      const absl::Status status = store->Save(
+          *state,
+          {.round = round, .rank = rank, .world_size = saved.ranks(), .context = saved.context});
       ASSERT_TRUE(status.ok()) << status;
       ASSERT_TRUE(store->WaitIdle(absl::Minutes(1)));
     }
     for (const Layout& loaded : layouts) {
-      SCOPED_TRACE(absl::StrCat(saved.shard, " x ", saved.tensor, " into ", loaded.shard, " x ",
-                                loaded.tensor));
+      SCOPED_TRACE(
+          absl::StrCat(uri, " into ", loaded.shard, " x ", loaded.context, " x ", loaded.tensor));
       for (int rank = 0; rank < loaded.ranks(); ++rank) {
         const auto state = Marked(loaded, rank, false), want = Marked(loaded, rank, true);
         const auto store = Store(uri);

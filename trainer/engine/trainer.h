@@ -133,7 +133,10 @@ class Trainer {
   void LeaveRound();
 
   CheckpointWriterId Writer() const {
-    return {.round = round_, .rank = rank_, .world_size = world_size_};
+    return {.round = round_,
+            .rank = rank_,
+            .world_size = world_size_,
+            .context = mesh_ == nullptr ? 1 : mesh_->shape().context};
   }
   bool IsFirst() const { return rank_ == 0; }
 

@@ -13,6 +13,7 @@
 #include "trainer/comm/axis_groups.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/model/parameter.h"
+#include "trainer/model/sequence_order.h"
 #include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
@@ -26,6 +27,11 @@ struct MicroBatchContext {
   at::Tensor labels;
   // int64 [sequence]; contexts of one engine share the tensor.
   at::Tensor positions;
+  // Where ranks of the context axis divide sequences, `tokens`, `labels` and `positions` are this
+  // rank's runs of them (RunsOfSequence), and these are the positions of all ranks, one rank after
+  // the other: int64 [ranks * sequence].
+  at::Tensor all_positions;
+  ContextExchange exchange = ContextExchange::kHeads;
   std::vector<int64_t> samples;  // global sample index of each row
   int64_t step = 0;              // the step being computed; counts from 1
   uint64_t seed = 0;
@@ -78,6 +84,8 @@ class Block {
     }
     return cost;
   }
+  // Returns true if ranks along the tensor and context axes may divide what the block computes.
+  virtual bool divides_sequence() const { return false; }
   // Returns true if BackwardInput and BackwardWeight may run apart.
   virtual bool can_split_backward() const { return false; }
 };

@@ -42,6 +42,7 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
   options.offload = row.offload();
   options.parts = row.tensor;
   options.stages = row.pipeline;
+  options.context_exchange = row.exchange;
   const CopyPlace place = PlaceOf(row.mesh(), rank);
   MemoryStateFiles disk;
   MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));
@@ -154,9 +155,9 @@ absl::StatusOr<Curve> TrainCurve(const ToyRun& run, const MatrixRow& row, int64_
       curve = TrainRank(run, row, steps, rank, of_rank);
       if (curve.ok()) return;
       for (Communicator* group :
-           {of_rank.world, of_rank.shard, of_rank.replicas, of_rank.axes.tensor, of_rank.workers,
-            of_rank.whole_replicas, of_rank.stages, of_rank.ends, of_rank.ends_replicas,
-            of_rank.ends_whole_replicas}) {
+           {of_rank.world, of_rank.shard, of_rank.replicas, of_rank.axes.tensor,
+            of_rank.axes.context, of_rank.sequence, of_rank.workers, of_rank.whole_replicas,
+            of_rank.stages, of_rank.ends, of_rank.ends_replicas, of_rank.ends_whole_replicas}) {
         if (group != nullptr) group->Abort("a rank failed");
       }
     });

@@ -41,6 +41,7 @@ TrainingOptions OptionsOf(const ToyRun& run, const MatrixRow& row) {
   options.offload = row.offload();
   options.parts = row.tensor;
   options.stages = row.pipeline;
+  options.context_exchange = row.exchange;
   return options;
 }
 
@@ -210,16 +211,17 @@ absl::Status TrainWithALoss(const ToyRun& run, const MatrixRow& row, uint64_t se
   MUSTER_RETURN_IF_ERROR(Go(ranks, row, start.point, world));
   ranks[static_cast<size_t>(lost)]->AwaitEnd();
   KeepReports(*ranks[static_cast<size_t>(lost)], out);
-  // The ranks that are left fill the stages, which are others for some of them. Where no layout has
-  // fewer ranks and the same parts, another rank takes the place.
+  // The ranks that are left fill the stages, which are others for some of them, and groups that
+  // divide sequences. Where no layout has fewer ranks and the same parts, another rank takes the
+  // place.
   if (row.tensor > 1 || row.workers() == 1) {
     MUSTER_ASSIGN_OR_RETURN(ranks[static_cast<size_t>(lost)],
                             Rank::Start(run, row, kComparedSteps, lost % row.tensor, {}, world));
   } else {
     ranks.erase(ranks.begin() + lost);
     // The ranks that will be left out tell first of the steps that they saw.
-    if (static_cast<int>(ranks.size()) % row.pipeline != 0) AskRanks(ranks, world, out);
-    while (static_cast<int>(ranks.size()) % row.pipeline != 0) {
+    if (static_cast<int>(ranks.size()) % row.together() != 0) AskRanks(ranks, world, out);
+    while (static_cast<int>(ranks.size()) % row.together() != 0) {
       const auto left_out = ranks.begin() + std::uniform_int_distribution<int64_t>(
                                                 0, static_cast<int64_t>(ranks.size()) - 1)(random);
       KeepReports(**left_out, out);

@@ -39,15 +39,14 @@ uint64_t NewSeed() {
 }
 
 // Returns the row that a run goes on in: the next one of its precision and optimizer, and in BF16,
-// where the cut of the model decides the roundings, of its tensor axis and its pipeline.
+// where the cut of the work decides the roundings, of its cut.
 const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
   size_t next = row;
   do {
     next = (next + 1) % rows.size();
   } while (rows[next].precision != rows[row].precision ||
            rows[next].optimizer != rows[row].optimizer ||
-           (rows[row].precision != "fp64" &&
-            (rows[next].tensor != rows[row].tensor || rows[next].pipeline != rows[row].pipeline)));
+           (rows[row].precision != "fp64" && !rows[next].DividesAs(rows[row])));
   return rows[next];
 }
 
@@ -55,15 +54,17 @@ const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
 // the last bit of a weight decides now and then which number of BF16 it is rounded to, and all
 // products of the next step show it. So one step is compared as it is, and several in deterministic
 // mode, in which layouts add gradients in the same order. The products have to be the same too,
-// those of the same micro-batches, parts and stages of the model.
+// those of the same micro-batches and the same cut.
 bool StaysClose(const ToyRun& run) { return run.precision == "fp64"; }
 
 absl::StatusOr<Comparison> MakeComparison(ToyRun run, const MatrixRow& row) {
   run.deterministic = !StaysClose(run);
   if (StaysClose(run)) return Comparison::Make(run, {});
-  return Comparison::Make(run, {.ranks = row.tensor * row.pipeline,
+  return Comparison::Make(run, {.ranks = row.together(),
                                 .tensor = row.tensor,
                                 .pipeline = row.pipeline,
+                                .context = row.context,
+                                .exchange = row.exchange,
                                 .micro_batches = row.micro_batches});
 }
 
@@ -96,7 +97,8 @@ absl::StatusOr<bool> RunRows(const std::string& family, const std::string& chose
   ToyRun run;
   MUSTER_ASSIGN_OR_RETURN(run.family, planner::ParseModelFamily(family));
   const planner::ModelShape shape = ToyShape(run.family);
-  const int heads = shape.key_value_heads > 0 ? shape.key_value_heads : shape.heads;
+  const Heads heads{.queries = shape.heads,
+                    .keys = shape.key_value_heads > 0 ? shape.key_value_heads : shape.heads};
   std::vector<MatrixRow> rows = MatrixRows(/*pairwise=*/chosen == "pairwise", heads);
   for (MatrixRow& row : Bf16Rows()) rows.push_back(std::move(row));
   std::map<std::string, Comparison> comparisons;  // by precision and optimizer
@@ -105,7 +107,10 @@ absl::StatusOr<bool> RunRows(const std::string& family, const std::string& chose
     run.precision = rows[i].precision;
     run.optimizer = rows[i].optimizer;
     std::string kind = absl::StrCat(run.precision, " ", run.optimizer);
-    if (!StaysClose(run)) absl::StrAppend(&kind, " ", rows[i].tensor, " ", rows[i].pipeline);
+    if (!StaysClose(run)) {
+      absl::StrAppend(&kind, " ", rows[i].tensor, " ", rows[i].pipeline, " ", rows[i].context, " ",
+                      rows[i].exchange == ContextExchange::kRing);
+    }
     if (!comparisons.contains(kind)) {
       MUSTER_ASSIGN_OR_RETURN(Comparison comparison, MakeComparison(run, rows[i]));
       comparisons.emplace(kind, std::move(comparison));

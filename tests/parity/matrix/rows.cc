@@ -13,6 +13,8 @@ struct Layout {
   bool copies = false;
   int tensor = 1;
   int pipeline = 1;
+  int context = 1;
+  ContextExchange exchange = ContextExchange::kHeads;
 };
 
 struct Rest {
@@ -21,25 +23,36 @@ struct Rest {
 };
 
 // The axes. Two copies that are divided take four ranks, and only divided weights rest in files.
-constexpr Layout kLayouts[] = {{0},
-                               {1},
-                               {2},
-                               {3},
-                               {1, true},
-                               {2, true},
-                               {3, true},
-                               {0, false, 2},
-                               {0, false, 4},
-                               {1, false, 2},
-                               {2, false, 2},
-                               {3, false, 2},
-                               {0, false, 1, 2},
-                               {0, false, 1, 3},
-                               {0, false, 1, 4},
-                               {1, false, 1, 2},
-                               {2, false, 1, 2},
-                               {3, false, 1, 2},
-                               {0, false, 2, 2}};
+constexpr ContextExchange kRing = ContextExchange::kRing;
+constexpr Layout kLayouts[] = {{.zero = 0},
+                               {.zero = 1},
+                               {.zero = 2},
+                               {.zero = 3},
+                               {.zero = 1, .copies = true},
+                               {.zero = 2, .copies = true},
+                               {.zero = 3, .copies = true},
+                               {.zero = 0, .tensor = 2},
+                               {.zero = 0, .tensor = 4},
+                               {.zero = 1, .tensor = 2},
+                               {.zero = 2, .tensor = 2},
+                               {.zero = 3, .tensor = 2},
+                               {.zero = 0, .pipeline = 2},
+                               {.zero = 0, .pipeline = 3},
+                               {.zero = 0, .pipeline = 4},
+                               {.zero = 1, .pipeline = 2},
+                               {.zero = 2, .pipeline = 2},
+                               {.zero = 3, .pipeline = 2},
+                               {.zero = 0, .tensor = 2, .pipeline = 2},
+                               {.zero = 0, .context = 2},
+                               {.zero = 0, .context = 2, .exchange = kRing},
+                               {.zero = 0, .context = 4},
+                               {.zero = 0, .context = 4, .exchange = kRing},
+                               {.zero = 1, .context = 2, .exchange = kRing},
+                               {.zero = 2, .context = 2},
+                               {.zero = 3, .context = 2, .exchange = kRing},
+                               {.zero = 0, .tensor = 2, .context = 2},
+                               {.zero = 0, .tensor = 2, .context = 2, .exchange = kRing},
+                               {.zero = 0, .pipeline = 2, .context = 2, .exchange = kRing}};
 constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by the number of workers: one for each, the same number for each,
 // and more for some than for others. Each divides kToyBatch.
@@ -56,8 +69,10 @@ MatrixRow RowOf(const Combination& combination) {
           .ranks = kRanks[value(1)],
           .tensor = layout.tensor,
           .pipeline = layout.pipeline,
-          .micro_batches =
-              kMicroBatches[value(2)][kRanks[value(1)] / (layout.tensor * layout.pipeline)],
+          .context = layout.context,
+          .exchange = layout.exchange,
+          .micro_batches = kMicroBatches[value(
+              2)][kRanks[value(1)] / (layout.tensor * layout.pipeline * layout.context)],
           .optimizer = kOptimizers[value(3)],
           .optimizer_rests = rest.optimizer,
           .weights_rest = rest.weights};
@@ -67,7 +82,11 @@ MatrixRow RowOf(const Combination& combination) {
 
 MeshShape MatrixRow::mesh() const {
   const int data = zero == 0 ? workers() : copies ? 2 : 1;
-  return {.pipeline = pipeline, .data = data, .shard = workers() / data, .tensor = tensor};
+  return {.pipeline = pipeline,
+          .data = data,
+          .shard = workers() / data,
+          .context = context,
+          .tensor = tensor};
 }
 
 OffloadOptions MatrixRow::offload() const {
@@ -80,6 +99,7 @@ v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
   spec.set_zero(zero);
   spec.set_tensor(tensor);
   spec.set_pipeline(pipeline);
+  spec.set_context(context);
   if (copies) spec.set_shard(mesh().shard);
   return spec;
 }
@@ -89,18 +109,23 @@ std::string MatrixRow::name() const {
   const char* const rest = weights_rest      ? ", optimizer and weights in files"
                            : optimizer_rests ? ", optimizer in files"
                                              : "";
-  return absl::StrCat(layout, copies ? " x 2 copies" : "",
-                      tensor > 1 ? absl::StrCat(", tensor ", tensor) : "",
-                      pipeline > 1 ? absl::StrCat(", pipeline ", pipeline) : "", ", ", ranks,
-                      " ranks, ", micro_batches, " micro-batches", rest);
+  return absl::StrCat(
+      layout, copies ? " x 2 copies" : "", tensor > 1 ? absl::StrCat(", tensor ", tensor) : "",
+      pipeline > 1 ? absl::StrCat(", pipeline ", pipeline) : "",
+      context > 1 ? absl::StrCat(", context ", context) : "", exchange == kRing ? " in a ring" : "",
+      ", ", ranks, " ranks, ", micro_batches, " micro-batches", rest);
 }
 
-std::vector<MatrixRow> MatrixRows(bool pairwise, int heads) {
+std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads) {
   const std::vector<int> sizes = {std::size(kLayouts), std::size(kRanks), std::size(kMicroBatches),
                                   std::size(kOptimizers), std::size(kRests)};
   const std::vector<Combination> product = Product(sizes, [&](const Combination& combination) {
     const MatrixRow row = RowOf(combination);
-    if (row.ranks % (row.tensor * row.pipeline) != 0 || heads % row.tensor != 0) return false;
+    if (row.ranks % row.together() != 0 || heads.keys % row.tensor != 0) return false;
+    if (row.exchange == ContextExchange::kHeads &&
+        heads.queries % (row.tensor * row.context) != 0) {
+      return false;
+    }
     // One worker has nothing to divide its state with, and no share that is unlike another's.
     if (row.workers() == 1 && (row.zero > 0 || combination[2] == 2)) return false;
     return (!row.copies || row.ranks == 4) && (!row.weights_rest || row.zero == 3);
@@ -119,7 +144,9 @@ std::vector<MatrixRow> Bf16Rows() {
       {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true},
       // AdamW makes full steps of the rounding error that gradients near zero are.
       {.zero = 1, .ranks = 4, .tensor = 2, .optimizer = "sgd"},
-      {.zero = 1, .ranks = 4, .pipeline = 2, .optimizer = "sgd"}};
+      {.zero = 1, .ranks = 4, .pipeline = 2, .optimizer = "sgd"},
+      {.zero = 1, .ranks = 4, .context = 2, .optimizer = "sgd"},
+      {.zero = 2, .ranks = 4, .context = 2, .exchange = kRing, .optimizer = "sgd"}};
   for (MatrixRow& row : rows) {
     row.micro_batches = 4;
     row.precision = "bf16";

@@ -7,6 +7,7 @@
 
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/comm/mesh_shape.h"
+#include "trainer/model/sequence_order.h"
 #include "trainer/offload/state_rests.h"
 #include "trainer/parallel/unit.h"
 
@@ -18,8 +19,10 @@ struct MatrixRow {
   // Two copies of the state: gradients are added up in each, then between them.
   bool copies = false;
   int ranks = 1;
-  int tensor = 1;             // of the ranks, neighbours that divide each layer
-  int pipeline = 1;           // the stages that divide the layers
+  int tensor = 1;    // of the ranks, neighbours that divide each layer
+  int pipeline = 1;  // the stages that divide the layers
+  int context = 1;   // of the ranks, those that divide each sequence
+  ContextExchange exchange = ContextExchange::kHeads;
   int64_t micro_batches = 1;  // of a step
   std::string precision = "fp64";
   std::string optimizer = "adamw";
@@ -27,20 +30,33 @@ struct MatrixRow {
   bool optimizer_rests = false;
   bool weights_rest = false;
 
-  int workers() const { return ranks / tensor / pipeline; }
+  int workers() const { return ranks / together(); }
+  // The ranks that work on one micro-batch.
+  int together() const { return tensor * pipeline * context; }
   MeshShape mesh() const;
   Division divided() const { return {.values = zero >= 3, .gradients = zero >= 2}; }
   OffloadOptions offload() const;
   // Returns the fields of a spec that lead to this layout.
   v1alpha1::ParallelismSpec parallelism() const;
+  // Returns true if the other row divides the work on a micro-batch alike.
+  bool DividesAs(const MatrixRow& other) const {
+    return tensor == other.tensor && pipeline == other.pipeline && context == other.context &&
+           exchange == other.exchange;
+  }
   // Returns the layout, e.g. "ZeRO 2, 3 ranks, 4 micro-batches".
   std::string name() const;
 };
 
-// Returns all rows in FP64 for a model with so many heads, which `tensor` must divide. If
+// The heads of a model's attention, and those of its keys.
+struct Heads {
+  int queries = 0;
+  int keys = 0;
+};
+
+// Returns all rows in FP64 for a model with so many heads, which ranks have or exchange whole. If
 // `pairwise`, returns a part of them, in which any two values of two axes (layout, ranks,
 // micro-batches per worker, optimizer, what rests in files) stand in one row.
-std::vector<MatrixRow> MatrixRows(bool pairwise, int heads);
+std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads);
 
 // Returns rows in BF16, of one number of micro-batches: what state of another type than the
 // products can add to the rows above.

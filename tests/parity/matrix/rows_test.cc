@@ -38,7 +38,8 @@ std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
   for (const MatrixRow& row : rows) {
     const int64_t fewest = row.micro_batches / row.workers();
     const std::string values[] = {
-        absl::StrCat("layout ", row.zero, row.copies, row.tensor, row.pipeline),
+        absl::StrCat("layout ", row.zero, row.copies, row.tensor, row.pipeline, row.context,
+                     row.exchange == ContextExchange::kRing),
         absl::StrCat("ranks ", row.ranks),
         row.micro_batches % row.workers() != 0 ? "unequal"
         : fewest == 1                          ? "one"
@@ -52,16 +53,20 @@ std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
 }
 
 TEST(MatrixRowsTest, ThePairwiseRowsLackNoPairOfTheFullMatrix) {
-  for (const int heads : {2, 4}) {
-    EXPECT_EQ(MatrixRows(false, heads).size(), heads == 2 ? 352u : 360u);
-    EXPECT_LT(MatrixRows(true, heads).size(), 60u);
-    EXPECT_EQ(PairsOf(MatrixRows(true, heads)), PairsOf(MatrixRows(false, heads)));
+  const struct {
+    Heads heads;
+    size_t rows;
+  } cases[] = {{{4, 4}, 482}, {{4, 2}, 474}, {{6, 6}, 458}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(MatrixRows(false, c.heads).size(), c.rows);
+    EXPECT_LT(MatrixRows(true, c.heads).size(), 90u);
+    EXPECT_EQ(PairsOf(MatrixRows(true, c.heads)), PairsOf(MatrixRows(false, c.heads)));
   }
 }
 
 TEST(MatrixRowsTest, EveryRowHasAMicroBatchForEachRankAndALayoutOfItsRanks) {
   std::set<std::string> names;
-  std::vector<MatrixRow> rows = MatrixRows(false, 4);
+  std::vector<MatrixRow> rows = MatrixRows(false, {4, 4});
   for (const MatrixRow& row : Bf16Rows()) rows.push_back(row);
   for (const MatrixRow& row : rows) {
     EXPECT_TRUE(row.mesh().Check(row.ranks).ok()) << row.name();

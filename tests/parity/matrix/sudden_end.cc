@@ -1,5 +1,7 @@
 #include "tests/parity/matrix/sudden_end.h"
 
+#include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,8 @@ class WatchedBlock final : public Block {
     }
     return output;
   }
+  int64_t cost() const override { return inner_->cost(); }
+  bool divides_sequence() const override { return inner_->divides_sequence(); }
   bool can_split_backward() const override { return inner_->can_split_backward(); }
 
  private:

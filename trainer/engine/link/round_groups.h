@@ -12,13 +12,15 @@ namespace muster::trainer {
 struct RoundGroups {
   Communicator* world = nullptr;
   Communicator* shard = nullptr;     // the ranks that divide one copy of the state
-  Communicator* replicas = nullptr;  // the ranks that hold the same shard, one of each copy
+  Communicator* replicas = nullptr;  // the ranks that hold the same shard of the same part
   Communicator* stages = nullptr;    // the ranks of one pipeline; null if there is one stage
   AxisGroups axes = {};
-  // Set if the model is divided along the tensor axis or into stages. `workers` are the ranks that
-  // hold the same part of the model and take micro-batches of their own; `replicas` then hold the
-  // same shard of the same part, and `whole_replicas` the same shard of units that are no parts.
+  // Set if several ranks work on a micro-batch. `workers` are the ranks with micro-batches of their
+  // own, one of each micro-batch, that hold the same part of the model.
   Communicator* workers = nullptr;
+  // Set if ranks divide sequences along the tensor axis: those that work on the same ones, and
+  // those that hold the same shard of units that are no parts.
+  Communicator* sequence = nullptr;
   Communicator* whole_replicas = nullptr;
   // Set on the first and the last of several stages, for units that both have: one rank of each
   // stage, and both kinds of replicas of both stages.

@@ -64,26 +64,28 @@ absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   if (shape.shard > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.shard, mesh.Group({MeshAxis::kShard}));
   }
+  const std::vector<MeshAxis> copies = {MeshAxis::kData, MeshAxis::kContext};
+  const std::vector<MeshAxis> whole_copies = {MeshAxis::kData, MeshAxis::kContext,
+                                              MeshAxis::kTensor};
   if (shape.shard > 1 || shape.tensor > 1 || shape.pipeline > 1) {
-    MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group({MeshAxis::kData}));
+    MUSTER_ASSIGN_OR_RETURN(groups.replicas, mesh.Group(copies));
   }
-  if (shape.tensor > 1 || shape.pipeline > 1) {
+  if (shape.context > 1 || shape.tensor > 1 || shape.pipeline > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.workers, mesh.Group({MeshAxis::kData, MeshAxis::kShard}));
   }
   if (shape.pipeline > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
     MUSTER_ASSIGN_OR_RETURN(groups.ends, mesh.GroupOfEnds({}));
-    MUSTER_ASSIGN_OR_RETURN(groups.ends_replicas, mesh.GroupOfEnds({MeshAxis::kData}));
-    MUSTER_ASSIGN_OR_RETURN(groups.ends_whole_replicas,
-                            mesh.GroupOfEnds({MeshAxis::kData, MeshAxis::kTensor}));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends_replicas, mesh.GroupOfEnds(copies));
+    MUSTER_ASSIGN_OR_RETURN(groups.ends_whole_replicas, mesh.GroupOfEnds(whole_copies));
   }
   if (shape.context > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.axes.context, mesh.Group({MeshAxis::kContext}));
   }
   if (shape.tensor > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.axes.tensor, mesh.Group({MeshAxis::kTensor}));
-    MUSTER_ASSIGN_OR_RETURN(groups.whole_replicas,
-                            mesh.Group({MeshAxis::kData, MeshAxis::kTensor}));
+    MUSTER_ASSIGN_OR_RETURN(groups.sequence, mesh.Group({MeshAxis::kContext, MeshAxis::kTensor}));
+    MUSTER_ASSIGN_OR_RETURN(groups.whole_replicas, mesh.Group(whole_copies));
   }
   return groups;
 }

@@ -99,8 +99,8 @@ TEST(RoundMeshTest, EveryAxisOfTheOrderHasAGroupAndTensorIsInnermost) {
             (std::vector<std::string>{"- - 2 - 1 2 6", "- - 4 - 1 4 6", "- - 2 - 5 2 6",
                                       "- - 4 - 5 4 6"}));
   EXPECT_EQ(SumsOfGroups(Go(2, 1, 1, 2, 1), 4),
-            (std::vector<std::string>{"2 - 0 1 - 0 -", "4 - 1 1 - 1 -", "2 - 2 5 - 2 -",
-                                      "4 - 3 5 - 3 -"}));
+            (std::vector<std::string>{"2 - 1 1 - 0 -", "4 - 1 1 - 1 -", "2 - 5 5 - 2 -",
+                                      "4 - 5 5 - 3 -"}));
   EXPECT_EQ(SumsOfGroups(Go(0, 2, 2, 0, 0), 4),
             (std::vector<std::string>{"- 1 2 - - - -", "- 1 4 - - - -", "- 5 2 - - - -",
                                       "- 5 4 - - - -"}));

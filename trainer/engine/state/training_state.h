@@ -22,6 +22,7 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
+#include "trainer/model/sequence_order.h"
 #include "trainer/offload/state_file.h"
 #include "trainer/offload/state_rests.h"
 #include "trainer/optim/optimizer.h"
@@ -54,6 +55,8 @@ struct TrainingOptions {
   // The number of stages of a pipeline: each has a run of the model's blocks.
   int stages = 1;
   PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
+  // How attention crosses the ranks that divide a sequence. Their number is the round's.
+  ContextExchange context_exchange = ContextExchange::kHeads;
   // The held state that is offloaded between uses. Weights can be offloaded only with
   // divided.values, which then counts for a single shard, too.
   OffloadOptions offload;

@@ -1,5 +1,5 @@
-// Tests, with ranks as threads, that a model that a tensor axis or the stages of a pipeline divide
-// trains as on one rank.
+// Tests, with ranks as threads, that a model trains as on one rank when a tensor axis, the stages
+// of a pipeline or a context axis divide its work.
 
 #include <algorithm>
 #include <atomic>
@@ -29,6 +29,7 @@
 #include "trainer/engine/testing/train_ranks.h"
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/partition.h"
+#include "trainer/model/sequence_order.h"
 
 namespace muster::trainer {
 namespace {
@@ -137,15 +138,20 @@ void ExpectNear(const std::map<std::string, at::Tensor>& got,
 }
 
 std::string Name(const MeshShape& mesh, const Division& divided) {
-  return absl::StrCat("pipeline ", mesh.pipeline, " x ", mesh.data, " x ", mesh.shard, " x tensor ",
-                      mesh.tensor, divided.gradients ? ", gradients" : "",
-                      divided.values ? ", values" : "");
+  return absl::StrCat("pipeline ", mesh.pipeline, " x ", mesh.data, " x ", mesh.shard,
+                      " x context ", mesh.context, " x tensor ", mesh.tensor,
+                      divided.gradients ? ", gradients" : "", divided.values ? ", values" : "");
 }
 
 std::string Name(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::kAllForwardFirst ? "all forward first" : "1F1B";
 }
 
+std::string Name(ContextExchange exchange) {
+  return exchange == ContextExchange::kRing ? " in a ring" : " by heads";
+}
+
+constexpr ContextExchange kExchanges[] = {ContextExchange::kHeads, ContextExchange::kRing};
 constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::kOneForwardOneBackward,
                                            PipelineSchedule::kAllForwardFirst};
 
@@ -172,6 +178,16 @@ TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
         ExpectNear(Gradients(shape, options, mesh), one);
       }
     }
+    for (const ContextExchange exchange : kExchanges) {
+      options.context_exchange = exchange;
+      for (const MeshShape& mesh :
+           {MeshShape{.context = 2}, MeshShape{.context = 4}, MeshShape{.data = 2, .context = 2},
+            MeshShape{.shard = 3, .context = 2}, MeshShape{.context = 2, .tensor = 2},
+            MeshShape{.pipeline = 2, .shard = 2, .context = 2, .tensor = 2}}) {
+        SCOPED_TRACE(Name(mesh, {}) + Name(exchange));
+        ExpectNear(Gradients(shape, options, mesh), one);
+      }
+    }
   }
 }
 
@@ -188,7 +204,10 @@ TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
        {MeshShape{.tensor = 2}, MeshShape{.shard = 2, .tensor = 2},
         MeshShape{.data = 2, .shard = 2, .tensor = 2}, MeshShape{.pipeline = 2},
         MeshShape{.pipeline = 3, .shard = 2}, MeshShape{.pipeline = 2, .data = 2, .shard = 2},
-        MeshShape{.pipeline = 2, .shard = 2, .tensor = 2}}) {
+        MeshShape{.pipeline = 2, .shard = 2, .tensor = 2}, MeshShape{.context = 2},
+        MeshShape{.shard = 2, .context = 2}, MeshShape{.data = 2, .context = 2, .tensor = 2},
+        MeshShape{.pipeline = 2, .shard = 2, .context = 2}}) {
+    options.context_exchange = mesh.shard == 1 ? ContextExchange::kHeads : ContextExchange::kRing;
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
       SCOPED_TRACE(Name(mesh, divided));
@@ -225,6 +244,19 @@ TEST_P(DividedModelTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
       EXPECT_EQ(results[r].values, one[r % 2].values);
     }
   }
+  for (const ContextExchange exchange : kExchanges) {
+    options.context_exchange = exchange;
+    const std::vector<RankResult> halves = train({.context = 2});
+    for (const MeshShape& mesh :
+         {MeshShape{.data = 3, .context = 2}, MeshShape{.shard = 2, .context = 2}}) {
+      SCOPED_TRACE(Name(mesh, {}) + Name(exchange));
+      for (const RankResult& result : train(mesh)) {
+        EXPECT_EQ(result.losses, halves[0].losses);
+        EXPECT_EQ(result.norms, halves[0].norms);
+        EXPECT_EQ(result.values, halves[0].values);
+      }
+    }
+  }
   const std::vector<RankResult> stages = train({.pipeline = 2});
   for (const MeshShape& mesh :
        {MeshShape{.pipeline = 2, .data = 3}, MeshShape{.pipeline = 2, .shard = 2}}) {
@@ -250,6 +282,24 @@ TEST(DividedModelRefusalTest, AModelThatCannotBeDividedSoIsRefusedByName) {
   EXPECT_EQ(state.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(state.status().message()),
               HasSubstr("4 pieces cannot be shared by 3 ranks; the nearest numbers are 2 or 4"));
+}
+
+TEST(DividedModelRefusalTest, ASequenceThatRanksCannotDivideIsRefused) {
+  TrainingOptions options = Options();
+  options.sequence = 12;
+  options.context_exchange = ContextExchange::kRing;
+  const MeshShape mesh{.context = 4};
+  LocalGroups groups(mesh);
+  const auto state = MakeRank(Shape(ModelFamily::kGpt2), options, mesh, 0);
+  const std::atomic<bool> interrupt = false;
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  SyntheticFeed feed(options, 61);
+  Engine engine(*state, feed, timer, interrupt);
+  const absl::Status begun = engine.BeginAlone(groups.Of(0));
+  EXPECT_EQ(begun.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(begun.message()),
+              HasSubstr("train.sequence 12 must be a multiple of 8, because ranks divide it along "
+                        "context 4 and tensor 1"));
 }
 
 TEST(DividedModelRefusalTest, MoreStagesThanBlocksAreRefused) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ATen/ops/arange.h"
+#include "ATen/ops/cat.h"
+#include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/failpoint.h"
 #include "base/status_macros.h"
@@ -22,6 +24,7 @@
 #include "trainer/engine/table/task_table.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
+#include "trainer/model/sequence_order.h"
 #include "trainer/offload/host_copy.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/sum_tree.h"
@@ -114,11 +117,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
                                             mesh.pipeline, " of the model, and this rank holds ",
                                             state_.stage(), " of ", state_.cut().stages()));
   }
-  if (options.sequence % mesh.tensor != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("train.sequence ", options.sequence,
-                                                   " must be a multiple of tensor ", mesh.tensor,
-                                                   ": its ranks divide the sequence"));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckDivision(mesh));
   MUSTER_ASSIGN_OR_RETURN(LayoutTables tables, MakeTables(shape, mesh, options.micro_batches,
                                                           options.pipeline_schedule));
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables.distinct).status());
@@ -134,13 +133,31 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   micro_batches_ =
       RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
   has_losses_ = place.pipeline == mesh.pipeline - 1;
-  counts_losses_ = has_losses_ && place.tensor == 0;
+  counts_losses_ = has_losses_ && place.tensor == 0 && place.context == 0;
+  positions_ = all_positions_ = at::Tensor();
   link_ = groups.stages == nullptr ? nullptr
                                    : std::make_unique<StageLink>(*groups.stages, options.device);
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
   evaluation_ = EvaluationTable(shape, {.stage = place.pipeline});
   reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
+  return absl::OkStatus();
+}
+
+absl::Status Engine::CheckDivision(const MeshShape& mesh) const {
+  const TrainingOptions& options = state_.options();
+  const int64_t multiple = SequenceMultiple(options.context_exchange, mesh.context) * mesh.tensor;
+  if (options.sequence % multiple != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train.sequence ", options.sequence, " must be a multiple of ", multiple,
+        ", because ranks divide it along context ", mesh.context, " and tensor ", mesh.tensor));
+  }
+  for (const auto& block : state_.model().blocks) {
+    if (mesh.context * mesh.tensor == 1 || block->divides_sequence()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", block->name(), " does not say how ranks divide a sequence: context ",
+                     "and tensor must be 1"));
+  }
   return absl::OkStatus();
 }
 
@@ -172,14 +189,18 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
       batch.tokens.size(0) != static_cast<int64_t>(batch.samples.size())) {
     return absl::InternalError("the shapes of a micro-batch's tokens, labels and samples disagree");
   }
-  if (!positions_.defined() || positions_.size(0) != batch.tokens.size(1)) {
-    positions_ =
-        at::arange(batch.tokens.size(1), at::TensorOptions(options.device).dtype(at::kLong));
+  SetPositions(batch.tokens.size(1));
+  if (const Communicator* const ranks = groups_.axes.context; ranks != nullptr) {
+    const at::Tensor own = positions_.cpu();
+    batch.tokens = batch.tokens.index_select(1, own);
+    batch.labels = batch.labels.index_select(1, own);
   }
   return MicroBatchContext{
       .tokens = ToDevice(batch.tokens, options.device),
       .labels = ToDevice(batch.labels, options.device),
       .positions = positions_,
+      .all_positions = all_positions_,
+      .exchange = options.context_exchange,
       .samples = std::move(batch.samples),
       .step = step,
       .seed = options.seed,
@@ -190,6 +211,39 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
       .mesh = ShapeOf(groups_).CoordinatesOf(communicator_->rank()),
       .axes = groups_.axes,
   };
+}
+
+void Engine::SetPositions(int64_t sequence) {
+  const Communicator* const ranks = groups_.axes.context;
+  const at::Tensor& known = ranks == nullptr ? positions_ : all_positions_;
+  if (known.defined() && known.size(0) == sequence) return;
+  const TrainingOptions& options = state_.options();
+  const at::Tensor whole = at::arange(sequence, at::TensorOptions(options.device).dtype(at::kLong));
+  positions_ = whole;
+  if (ranks == nullptr) return;
+  std::vector<at::Tensor> runs;
+  for (int rank = 0; rank < ranks->size(); ++rank) {
+    for (const auto& run :
+         RunsOfSequence(options.context_exchange, rank, ranks->size(), sequence)) {
+      runs.push_back(whole.narrow(0, run.begin, run.count));
+    }
+  }
+  all_positions_ = at::cat(runs);
+  const int64_t own = sequence / ranks->size();
+  positions_ = all_positions_.narrow(0, ranks->rank() * own, own);
+}
+
+// Along the tensor axis each rank has the whole loss. Along the context axis each has that of its
+// tokens; they are added in the order of ranks, so that the sum does not depend on other numbers.
+absl::StatusOr<at::Tensor> Engine::SumLosses(const at::Tensor& on_device) const {
+  const at::Tensor own = on_device.cpu();
+  Communicator* const ranks = groups_.axes.context;
+  if (ranks == nullptr || own.numel() == 0) return own;
+  const at::Tensor all = at::empty({ranks->size(), own.numel()}, own.options());
+  MUSTER_RETURN_IF_ERROR(ranks->AllGather(all.view({-1}), own, "losses")->Wait());
+  at::Tensor sum = all[0].clone();
+  for (int r = 1; r < ranks->size(); ++r) sum.add_(all[r]);
+  return sum;
 }
 
 absl::Status Engine::LoadStep(int64_t step) {
@@ -367,7 +421,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const at::Tensor losses_on_device =
       runner_.LossesOnDevice(has_losses_ ? micro_batches_.leaves() : 0);
   const SummedChunks sums = SumOwnChunks(state_.units(), groups_);
-  const at::Tensor losses = losses_on_device.cpu();
+  MUSTER_ASSIGN_OR_RETURN(const at::Tensor losses, SumLosses(losses_on_device));
   const size_t counted = counts_losses_ ? valid_tokens_.size() : 0;
   const VoteContribution share{.version = state_.commit().next(),
                                .trajectory = options.trajectory,
@@ -481,7 +535,9 @@ absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
       contexts.push_back(std::move(context));
     }
     MUSTER_RETURN_IF_ERROR(Evaluate(std::move(contexts)));
-    if (b < batches && counts_losses_) message[2 * b] = runner_.losses(1)[0];
+    if (b >= batches || !has_losses_) continue;
+    MUSTER_ASSIGN_OR_RETURN(const at::Tensor loss_of_batch, SumLosses(runner_.LossesOnDevice(1)));
+    if (counts_losses_) message[2 * b] = AsSpan(loss_of_batch)[0];
   }
   casts_->ForgetAll();
   at::Tensor tensor = ToTensor(message);

@@ -109,7 +109,11 @@ class Engine {
   absl::Status Confirm(StepOutcome& outcome);
   absl::Status ValidateOrThrow(int batches, double& loss);
   absl::Status Evaluate(std::vector<MicroBatchContext> contexts);
+  absl::Status CheckDivision(const MeshShape& mesh) const;
   absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training);
+  void SetPositions(int64_t sequence);
+  // Waits for the device, and adds up what the ranks that divide sequences have of each loss.
+  absl::StatusOr<at::Tensor> SumLosses(const at::Tensor& on_device) const;
 
   TrainingState& state_;
   BatchFeed& feed_;
@@ -130,7 +134,7 @@ class Engine {
   TaskTable table_, evaluation_;
   std::unique_ptr<GradientReducer> reducer_;
 
-  at::Tensor positions_;                   // of every context
+  at::Tensor positions_, all_positions_;   // of every context
   c10::intrusive_ptr<WeightCasts> casts_;  // of the values that units have now
 
   // State of the current step.

@@ -71,7 +71,8 @@ class DeterministicReducer final : public GradientReducer {
   DeterministicReducer(std::vector<Unit>& units, const RoundGroups& groups, int64_t micro_batches)
       : units_(units),
         communicator_(WorkersOf(groups)),
-        tensor_(groups.axes.tensor),
+        context_(groups.axes.context),
+        sequence_(groups.sequence),
         ends_(groups.ends),
         gather_(communicator_),
         micro_batches_(micro_batches),
@@ -159,10 +160,16 @@ class DeterministicReducer final : public GradientReducer {
     std::unique_ptr<Pending> pending;
   };
 
-  // Adds up the shares that the ranks of the tensor axis have of the gradients of whole units, and
-  // then those of two stages that have a unit.
+  // Adds up the shares that ranks have of a gradient because they divide sequences: along the
+  // context axis those of every unit, along the tensor axis those of whole units. Then adds those
+  // of two stages that have a unit.
   absl::Status AddParts() const {
-    MUSTER_RETURN_IF_ERROR(SumOver(tensor_, [](const UnitLayout& unit) { return !unit.is_part; }));
+    const auto is_whole = [this](const UnitLayout& unit) {
+      return sequence_ != nullptr && !unit.is_part;
+    };
+    MUSTER_RETURN_IF_ERROR(SumOver(sequence_, is_whole));
+    MUSTER_RETURN_IF_ERROR(
+        SumOver(context_, [&](const UnitLayout& unit) { return !is_whole(unit); }));
     return SumOver(ends_, [](const UnitLayout& unit) { return unit.stages.size() > 1; });
   }
   template <typename IsSummed>
@@ -233,7 +240,8 @@ class DeterministicReducer final : public GradientReducer {
 
   std::vector<Unit>& units_;
   Communicator& communicator_;  // the workers
-  Communicator* const tensor_;
+  Communicator* const context_;
+  Communicator* const sequence_;
   Communicator* const ends_;
   SliceGather gather_;
   const int64_t micro_batches_;

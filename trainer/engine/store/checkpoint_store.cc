@@ -117,11 +117,13 @@ void Add(TensorPart part, bool every_shard, std::vector<SameWriters>& out) {
 }
 
 // Returns the tensors that this writer saves. Writers are numbered as ranks: by stage, then data,
-// then shard, then part of the model.
+// then shard, then context, then part of the model. Those along data and context have the same.
 WritersShare ShareOf(const TrainingState& state, const CheckpointWriterId& writer) {
   const int shards = state.shard().count, model_parts = state.part().count;
-  const int copies = writer.world_size / state.place().count();
-  const int copy = writer.rank / (shards * model_parts) % copies;
+  const int copies = writer.world_size / state.place().count(), data = copies / writer.context;
+  const int group = writer.rank / model_parts;
+  const int copy =
+      group / (writer.context * shards) % data * writer.context + group % writer.context;
   const bool values_whole = shards == 1 || (!state.divides_values() && !writer.after_round);
   std::vector<SameWriters> all;
   for (TensorPart& part : state.ValueParts(writer.after_round)) {
@@ -365,8 +367,9 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
   const int shards = state.shard().count, model_parts = state.part().count;
-  record.layout = {{"data", writer.world_size / state.place().count()}};
+  record.layout = {{"data", writer.world_size / state.place().count() / writer.context}};
   if (shards > 1) record.layout["shard"] = shards;
+  if (writer.context > 1) record.layout["context"] = writer.context;
   if (model_parts > 1) record.layout["tensor"] = model_parts;
   if (state.cut().stages() > 1) record.layout["pipeline"] = state.cut().stages();
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));

@@ -21,6 +21,7 @@ struct CheckpointWriterId {
   v1alpha1::RoundId round;
   int rank = 0;
   int world_size = 1;
+  int context = 1;  // of the round's layout
   bool after_round = false;
 };
 

@@ -43,11 +43,11 @@ TEST(MakeTablesTest, AThousandRanksHaveNoMoreTablesThanTheyHaveShares) {
 }
 
 TEST(MakeTablesTest, ALayoutWithoutATableIsRefusedByItsAxis) {
-  const absl::Status refused = MakeTables(TwoBlocks(), {.data = 2, .context = 2}, 8).status();
+  const absl::Status refused = MakeTables(TwoBlocks(), {.data = 2, .expert = 2}, 8).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(refused.message(),
-            "a layout with context 2: this trainer divides its work along pipeline, data, shard "
-            "and tensor; set context to 1");
+            "a layout with expert 2: this trainer divides its work along pipeline, data, shard, "
+            "context and tensor; set expert to 1");
 }
 
 TEST(MakeTablesTest, ARankWithoutAMicroBatchIsRefused) {

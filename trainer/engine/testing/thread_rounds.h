@@ -350,7 +350,8 @@ class ThreadTrainer {
   }
   void Go(int64_t round, const v1alpha1::ResumePoint& resume, const v1alpha1::Mesh& mesh = {}) {
     v1alpha1::ToTrainer message;
-    if (mesh.shard() > 1 || mesh.tensor() > 1) *message.mutable_go()->mutable_mesh() = mesh;
+    if (mesh.shard() > 1 || mesh.tensor() > 1 || mesh.context() > 1)
+      *message.mutable_go()->mutable_mesh() = mesh;
     message.mutable_go()->mutable_round()->set_round(round);
     message.mutable_go()->set_endpoint("thread:1");
     *message.mutable_go()->mutable_resume() = resume;

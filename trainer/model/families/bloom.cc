@@ -73,13 +73,11 @@ class BloomLayer final : public LayeredBlock {
 
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     const int64_t batch = inputs[0].size(0);
-    const ModelPart part = PartOf(context);
-    const int64_t heads = heads_ / part.count;
+    const int64_t heads = heads_ / PartOf(context).count;
     const Norm::Fork a = norm_1_.ForkOf(inputs[0], context.compute_type);
     AttentionInputs qkv = SplitHeads(qkv_(WholeRows(a.normalized, context), context), batch, heads,
                                      HeadOrder::kByHead);
-    qkv.bias =
-        alibi_->For(context.positions, BiasType(qkv.queries)).narrow(1, part.index * heads, heads);
+    qkv.alibi = alibi_;
     const at::Tensor o = Attend(qkv, At(DropoutSite::kAttention), context);
     const Norm::Fork b = norm_2_.AddAndFork(
         a.stream, Residual(projection_(o, context), a.stream, DropoutSite::kProjection, context),

@@ -8,7 +8,6 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
 #include "ATen/ops/full.h"
-#include "ATen/ops/ones.h"
 #include "ATen/ops/pow.h"
 #include "trainer/model/layers/positions.h"
 
@@ -32,21 +31,26 @@ at::Tensor AlibiSlopes(int64_t heads, c10::ScalarType type) {
   return at::cat({slopes, Powers(2 * lower, 1 + 2 * (heads - lower), 2, type)});
 }
 
-const at::Tensor& AlibiTable::For(const at::Tensor& positions, c10::ScalarType type) {
+at::Tensor AlibiTable::Between(const at::Tensor& queries, const at::Tensor& keys,
+                               const HeadRange& heads, c10::ScalarType type) const {
   const c10::ScalarType wide = type == at::kDouble ? at::kDouble : at::kFloat;
-  if (positions_.defined() && biases_.scalar_type() == type && AreEqual(positions_, positions)) {
+  const at::Tensor distance = keys.unsqueeze(0) - queries.unsqueeze(1);
+  const at::Tensor slopes = AlibiSlopes(heads_, wide).narrow(0, heads.first, heads.count);
+  return (slopes.to(queries.device()).view({heads.count, 1, 1}) * distance.to(wide))
+      .masked_fill(distance.gt(0), -std::numeric_limits<double>::infinity())
+      .unsqueeze(0)
+      .to(type);
+}
+
+const at::Tensor& AlibiTable::For(const at::Tensor& positions, const HeadRange& heads,
+                                  c10::ScalarType type) {
+  if (positions_.defined() && of_heads_ == heads && biases_.scalar_type() == type &&
+      AreEqual(positions_, positions)) {
     return biases_;
   }
   positions_ = positions;
-  const int64_t sequence = positions.size(0);
-  const at::Tensor distance = (positions.unsqueeze(0) - positions.unsqueeze(1)).to(wide);
-  const at::Tensor future =
-      at::ones({sequence, sequence}, positions.options().dtype(at::kBool)).triu(1);
-  const at::Tensor slopes = AlibiSlopes(heads_, wide).to(positions.device());
-  biases_ = (slopes.view({heads_, 1, 1}) * distance)
-                .masked_fill(future, -std::numeric_limits<double>::infinity())
-                .unsqueeze(0)
-                .to(type);
+  of_heads_ = heads;
+  biases_ = Between(positions, positions, heads, type);
   return biases_;
 }
 

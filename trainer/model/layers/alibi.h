@@ -15,20 +15,31 @@ namespace muster::trainer {
 // takes those of the next lower power and every second one of the next higher.
 at::Tensor AlibiSlopes(int64_t heads, c10::ScalarType type);
 
-// Keeps the biases of the positions that it was asked for last, for all blocks of a model. Not
-// thread-safe.
+// The heads [first, first + count) of a model.
+struct HeadRange {
+  int64_t first = 0;
+  int64_t count = 0;
+
+  bool operator==(const HeadRange&) const = default;
+};
+
+// The biases of all blocks of a model. Not thread-safe.
 class AlibiTable {
  public:
   explicit AlibiTable(int64_t heads) : heads_(heads) {}
 
-  // Returns [1, heads, sequence, sequence]: minus infinity for keys after the query. `positions` is
-  // int64 [sequence]. They are computed in FP64 for kDouble and in FP32 otherwise, and returned in
-  // `type`.
-  const at::Tensor& For(const at::Tensor& positions, c10::ScalarType type);
+  // Returns those of some heads, [1, heads, queries, keys]: minus infinity for keys after the
+  // query. Positions are int64. Biases are computed in FP64 for kDouble and in FP32 otherwise, and
+  // returned in `type`.
+  at::Tensor Between(const at::Tensor& queries, const at::Tensor& keys, const HeadRange& heads,
+                     c10::ScalarType type) const;
+  // The same for queries and keys of the same positions. Those of the last call are kept.
+  const at::Tensor& For(const at::Tensor& positions, const HeadRange& heads, c10::ScalarType type);
 
  private:
-  const int64_t heads_;
+  const int64_t heads_;  // of the model
   at::Tensor positions_;
+  HeadRange of_heads_;
   at::Tensor biases_;
 };
 

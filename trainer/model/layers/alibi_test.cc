@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
 #include "gtest/gtest.h"
 
 namespace muster::trainer {
@@ -29,7 +30,7 @@ TEST(AlibiSlopesTest, OddNumbersOfHeadsTakeEverySecondSlopeOfTheNextPower) {
 TEST(AlibiTableTest, FallWithTheDistanceAndHideTheFuture) {
   AlibiTable table(2);
   const at::Tensor positions = at::arange(4, at::TensorOptions().dtype(at::kLong));
-  const at::Tensor biases = table.For(positions, at::kFloat);
+  const at::Tensor biases = table.For(positions, {0, 2}, at::kFloat);
   EXPECT_EQ(biases.sizes(), (at::IntArrayRef{1, 2, 4, 4}));
   for (int64_t q = 0; q < 4; ++q) {
     for (int64_t k = 0; k < 4; ++k) {
@@ -41,8 +42,11 @@ TEST(AlibiTableTest, FallWithTheDistanceAndHideTheFuture) {
       }
     }
   }
-  EXPECT_EQ(table.For(positions.narrow(0, 0, 2), at::kFloat).size(-1), 2) << "the table is stale";
-  EXPECT_EQ(table.For(positions, at::kDouble).scalar_type(), at::kDouble);
+  EXPECT_EQ(table.For(positions.narrow(0, 0, 2), {0, 2}, at::kFloat).size(-1), 2)
+      << "the table is stale";
+  EXPECT_EQ(table.For(positions, {0, 2}, at::kDouble).scalar_type(), at::kDouble);
+  const at::Tensor second = table.For(positions, {1, 1}, at::kDouble);
+  EXPECT_TRUE(at::equal(second, AlibiTable(2).For(positions, {0, 2}, at::kDouble).narrow(1, 1, 1)));
 }
 
 }  // namespace

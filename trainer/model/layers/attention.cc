@@ -3,15 +3,25 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "ATen/TensorOperators.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/empty_like.h"
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/ones.h"
 #include "ATen/ops/scaled_dot_product_attention.h"
 #include "ATen/ops/softmax.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/comm/communication_error.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/kernels/kernels.h"
+#include "trainer/model/layers/ring_attention.h"
+#include "trainer/model/layers/tensor_parallel.h"
+#include "trainer/model/sequence_order.h"
+#include "trainer/random/element_run.h"
 
 namespace muster::trainer {
 namespace {
@@ -45,24 +55,27 @@ class SplitFunction final : public torch::autograd::Function<SplitFunction> {
   }
 };
 
-// Repeats each head for the heads of queries that share it, because the flash kernel of CPUs wants
-// equal numbers. Those of GPUs read shared heads where they lie.
-at::Tensor Repeat(const at::Tensor& x, int64_t heads) {
-  const int64_t own = x.size(1);
-  if (own == heads) return x;
-  return x.unsqueeze(2)
-      .expand({x.size(0), own, heads / own, x.size(2), x.size(3)})
-      .reshape({x.size(0), heads, x.size(2), x.size(3)});
-}
-
 c10::ScalarType TypeOfScores(const at::Tensor& queries) {
   return queries.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+// The type of a bias beside these queries: that of the scores, which is wider than theirs, but
+// theirs on a GPU, whose kernels take a bias for numbers of that type whatever it is.
+c10::ScalarType BiasType(const at::Tensor& queries) {
+  return queries.is_cuda() ? queries.scalar_type() : TypeOfScores(queries);
+}
+
+// Attention over whole sequences, with some of the model's heads.
+struct WholeSequences {
+  at::Tensor queries, keys, values;
+  at::Tensor bias;  // [1, heads, sequence, sequence], which hides the future; undefined: none
+  int64_t first_head = 0;
+};
+
 // Writes the probabilities out, because the flash kernel cannot use FillDropout's masks.
-at::Tensor AttendWithDropout(const AttentionInputs& in, const DropoutPlace& dropout,
+at::Tensor AttendWithDropout(const WholeSequences& in, const DropoutPlace& dropout,
                              const MicroBatchContext& context) {
-  const int64_t sequence = in.queries.size(2);
+  const int64_t heads = in.queries.size(1), sequence = in.queries.size(2);
   const double scale = 1.0 / std::sqrt(static_cast<double>(in.queries.size(3)));
   at::Tensor scores = at::matmul(in.queries * scale, in.keys.transpose(-1, -2));
   scores = scores.to(TypeOfScores(in.queries));
@@ -73,15 +86,163 @@ at::Tensor AttendWithDropout(const AttentionInputs& in, const DropoutPlace& drop
         at::ones({sequence, sequence}, in.queries.options().dtype(at::kBool)).triu(1);
     scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
   }
-  const at::Tensor kept = Dropout(at::softmax(scores, -1), dropout, context);
+  const at::Tensor probabilities = at::softmax(scores, -1);
+  const int64_t of_head = sequence * sequence;
+  const ElementRun run{in.first_head * of_head, heads * of_head};
+  const at::Tensor kept = probabilities * DropoutMask(probabilities, {&run, 1}, dropout, context);
   return at::matmul(kept.to(in.values.scalar_type()), in.values);
 }
 
-}  // namespace
-
-c10::ScalarType BiasType(const at::Tensor& queries) {
-  return queries.is_cuda() ? queries.scalar_type() : TypeOfScores(queries);
+at::Tensor AttendToWhole(const WholeSequences& in, const DropoutPlace& dropout,
+                         const MicroBatchContext& context) {
+  const int64_t heads = in.queries.size(1);
+  const bool drops = Drops(dropout.probability, context);
+  // The flash kernel of CPUs wants equal numbers of heads. Those of GPUs read shared heads where
+  // they lie.
+  const bool shared = in.queries.is_cuda() && !drops && in.keys.size(1) != heads;
+  WholeSequences equal = in;
+  if (!shared) {
+    equal.keys = RepeatHeads(in.keys, heads);
+    equal.values = RepeatHeads(in.values, heads);
+  }
+  if (drops) return AttendWithDropout(equal, dropout, context);
+  const std::optional<at::Tensor> bias =
+      in.bias.defined() ? std::optional<at::Tensor>(in.bias) : std::nullopt;
+  return at::scaled_dot_product_attention(in.queries, equal.keys, equal.values, bias, 0.0,
+                                          /*is_causal=*/!bias.has_value(), {}, shared);
 }
+
+// Exchanges equal parts: [ranks, ...], by rank.
+at::Tensor AllToAll(const at::Tensor& sent, Communicator& group) {
+  const at::Tensor received = at::empty_like(sent);
+  const std::vector<int64_t> counts(static_cast<size_t>(group.size()), sent[0].numel());
+  ThrowIfError(
+      group.AllToAllV(received.view({-1}), counts, sent.view({-1}), counts, "heads")->Wait());
+  return received;
+}
+
+// Sends each rank of a group its heads of this rank's run of the sequence, and returns this rank's
+// heads of the whole: [batch, heads / ranks, ranks * run, width] of each tensor, from [batch,
+// heads, run, width].
+variable_list ToHeads(const variable_list& runs, Communicator& group) {
+  const int64_t ranks = group.size(), batch = runs[0].size(0), run = runs[0].size(2),
+                width = runs[0].size(3);
+  int64_t heads = 0;
+  for (const at::Tensor& x : runs) heads += x.size(1) / ranks;
+  const at::Tensor sent = at::empty({ranks, batch, heads, run, width}, runs[0].options());
+  int64_t before = 0;
+  for (const at::Tensor& x : runs) {
+    const int64_t own = x.size(1) / ranks;
+    sent.narrow(2, before, own).copy_(x.reshape({batch, ranks, own, run, width}).transpose(0, 1));
+    before += own;
+  }
+  const at::Tensor received = AllToAll(sent, group);
+  variable_list out;
+  before = 0;
+  for (const at::Tensor& x : runs) {
+    const int64_t own = x.size(1) / ranks;
+    out.push_back(received.narrow(2, before, own)
+                      .permute({1, 2, 0, 3, 4})
+                      .reshape({batch, own, ranks * run, width}));
+    before += own;
+  }
+  return out;
+}
+
+// Undoes ToHeads().
+variable_list ToRuns(const variable_list& heads, Communicator& group) {
+  const int64_t ranks = group.size(), batch = heads[0].size(0), run = heads[0].size(2) / ranks,
+                width = heads[0].size(3);
+  int64_t all = 0;
+  for (const at::Tensor& x : heads) all += x.size(1);
+  const at::Tensor sent = at::empty({ranks, batch, all, run, width}, heads[0].options());
+  int64_t before = 0;
+  for (const at::Tensor& x : heads) {
+    sent.narrow(2, before, x.size(1))
+        .copy_(x.reshape({batch, x.size(1), ranks, run, width}).permute({2, 0, 1, 3, 4}));
+    before += x.size(1);
+  }
+  const at::Tensor received = AllToAll(sent, group);
+  variable_list out;
+  before = 0;
+  for (const at::Tensor& x : heads) {
+    out.push_back(received.narrow(2, before, x.size(1))
+                      .transpose(0, 1)
+                      .reshape({batch, ranks * x.size(1), run, width}));
+    before += x.size(1);
+  }
+  return out;
+}
+
+// The communicator outlives the graph (see tensor_parallel.cc).
+class HeadsFunction final : public torch::autograd::Function<HeadsFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& queries,
+                               const at::Tensor& keys, const at::Tensor& values,
+                               Communicator* group) {
+    context->saved_data["group"] = reinterpret_cast<int64_t>(group);
+    return ToHeads({queries, keys, values}, *group);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    auto* group = reinterpret_cast<Communicator*>(context->saved_data.at("group").toInt());
+    variable_list runs = ToRuns(gradients, *group);
+    runs.emplace_back();
+    return runs;
+  }
+};
+
+class RunsFunction final : public torch::autograd::Function<RunsFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, Communicator* group) {
+    context->saved_data["group"] = reinterpret_cast<int64_t>(group);
+    return ToRuns({x}, *group)[0];
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    auto* group = reinterpret_cast<Communicator*>(context->saved_data.at("group").toInt());
+    return {ToHeads(gradients, *group)[0], at::Tensor()};
+  }
+};
+
+at::Tensor AttendByHeads(const AttentionInputs& inputs, const DropoutPlace& dropout,
+                         const MicroBatchContext& context) {
+  Communicator& group = *context.axes.context;
+  const int64_t ranks = group.size(), heads = inputs.queries.size(1);
+  TORCH_CHECK_VALUE(heads % ranks == 0, "a context axis of ", ranks, " ranks cannot share ", heads,
+                    " heads of attention");
+  // Fewer heads of keys are repeated just so often that each rank gets some.
+  const int64_t of_keys = std::lcm(inputs.keys.size(1), ranks);
+  const variable_list parts =
+      HeadsFunction::apply(inputs.queries, RepeatHeads(inputs.keys, of_keys),
+                           RepeatHeads(inputs.values, of_keys), &group);
+  WholeSequences whole{
+      .queries = parts[0],
+      .keys = parts[1],
+      .values = parts[2],
+      .bias = {},
+      .first_head = (PartOf(context).index * ranks + group.rank()) * (heads / ranks)};
+  if (inputs.alibi != nullptr) {
+    whole.bias = inputs.alibi->For(context.all_positions, {whole.first_head, heads / ranks},
+                                   BiasType(inputs.queries));
+  }
+  return RunsFunction::apply(AttendToWhole(whole, dropout, context), &group);
+}
+
+at::Tensor AttendHere(const AttentionInputs& inputs, const DropoutPlace& dropout,
+                      const MicroBatchContext& context) {
+  const int64_t heads = inputs.queries.size(1);
+  WholeSequences whole{.queries = inputs.queries,
+                       .keys = inputs.keys,
+                       .values = inputs.values,
+                       .bias = {},
+                       .first_head = PartOf(context).index * heads};
+  if (inputs.alibi != nullptr) {
+    whole.bias =
+        inputs.alibi->For(context.positions, {whole.first_head, heads}, BiasType(inputs.queries));
+  }
+  return AttendToWhole(whole, dropout, context);
+}
+
+}  // namespace
 
 AttentionInputs SplitHeads(const at::Tensor& packed, int64_t batch, int64_t heads,
                            HeadOrder order) {
@@ -89,31 +250,16 @@ AttentionInputs SplitHeads(const at::Tensor& packed, int64_t batch, int64_t head
   const variable_list parts = LayersOf(packed) != nullptr
                                   ? SplitFunction::apply(packed, batch, heads, by_head)
                                   : SplitFunction::Parts(packed, batch, heads, by_head);
-  return {.queries = parts[0], .keys = parts[1], .values = parts[2], .bias = {}};
+  return {.queries = parts[0], .keys = parts[1], .values = parts[2], .alibi = {}};
 }
 
 at::Tensor Attend(const AttentionInputs& inputs, const DropoutPlace& dropout,
                   const MicroBatchContext& context) {
-  const at::Tensor& queries = inputs.queries;
-  const int64_t heads = queries.size(1);
-  TORCH_CHECK(!inputs.bias.defined() || inputs.bias.scalar_type() == BiasType(queries),
-              "the bias of attention must be of BiasType()");
-  const bool drops = Drops(dropout.probability, context);
-  const bool shared = queries.is_cuda() && !drops && inputs.keys.size(1) != heads;
-  const AttentionInputs in{.queries = queries,
-                           .keys = shared ? inputs.keys : Repeat(inputs.keys, heads),
-                           .values = shared ? inputs.values : Repeat(inputs.values, heads),
-                           .bias = inputs.bias};
-  at::Tensor o;
-  if (drops) {
-    o = AttendWithDropout(in, dropout, context);
-  } else if (in.bias.defined()) {
-    o = at::scaled_dot_product_attention(in.queries, in.keys, in.values, in.bias, 0.0, false, {},
-                                         shared);
-  } else {
-    o = at::scaled_dot_product_attention(in.queries, in.keys, in.values, {}, 0.0, true, {}, shared);
-  }
-  return o.transpose(1, 2).reshape({queries.size(0) * queries.size(2), heads * queries.size(3)});
+  const auto attend = context.axes.context == nullptr              ? AttendHere
+                      : context.exchange == ContextExchange::kRing ? RingAttend
+                                                                   : AttendByHeads;
+  const at::Tensor o = attend(inputs, dropout, context);
+  return o.transpose(1, 2).reshape({o.size(0) * o.size(2), o.size(1) * o.size(3)});
 }
 
 }  // namespace muster::trainer

@@ -6,23 +6,9 @@
 #include "ATen/core/Tensor.h"
 #include "trainer/model/block.h"
 #include "trainer/model/layers/dropout.h"
+#include "trainer/model/layers/ring_attention.h"
 
 namespace muster::trainer {
-
-// The inputs of attention, each [batch, heads, sequence, head width]. Keys and values may have
-// fewer heads than queries, which then share them in equal runs (grouped-query attention).
-struct AttentionInputs {
-  at::Tensor queries;
-  at::Tensor keys;
-  at::Tensor values;
-  // [1, heads, sequence, sequence], added to the scores: it also hides the future, and needs no
-  // gradient. It is of BiasType(). If undefined, attention is causal and otherwise unbiased.
-  at::Tensor bias;
-};
-
-// Returns the type of a bias beside these queries: that of the scores, which is wider than theirs,
-// but theirs on a GPU, whose kernels take a bias for numbers of that type whatever it is.
-c10::ScalarType BiasType(const at::Tensor& queries);
 
 // How the product that makes queries, keys and values leaves them in its rows.
 enum class HeadOrder {
@@ -31,11 +17,13 @@ enum class HeadOrder {
 };
 
 // Returns views of the queries, keys and values in `packed` [batch * sequence, 3 * heads * head
-// width], without a bias.
+// width], without biases.
 AttentionInputs SplitHeads(const at::Tensor& packed, int64_t batch, int64_t heads, HeadOrder order);
 
 // Computes causal attention with scores divided by the root of the head width, and returns
-// [batch * sequence, heads * head width].
+// [batch * sequence, heads * head width]. Where ranks of the context axis divide the sequence, they
+// exchange what the context says; the number of ranks must divide that of query heads for
+// ContextExchange::kHeads. A collective that fails throws CommunicationError.
 at::Tensor Attend(const AttentionInputs& inputs, const DropoutPlace& dropout,
                   const MicroBatchContext& context);
 

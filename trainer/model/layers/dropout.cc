@@ -1,5 +1,7 @@
 #include "trainer/model/layers/dropout.h"
 
+#include <vector>
+
 #include "ATen/TensorOperators.h"
 #include "ATen/ops/empty.h"
 #include "trainer/kernels/kernels.h"
@@ -13,20 +15,24 @@ bool Drops(double probability, const MicroBatchContext& context) {
   return context.training && probability > 0.0;
 }
 
-at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
-                   const MicroBatchContext& context) {
-  if (!Drops(place.probability, context)) return x;
+at::Tensor DropoutMask(const at::Tensor& x, std::span<const ElementRun> runs,
+                       const DropoutPlace& place, const MicroBatchContext& context) {
   const auto type = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   at::Tensor mask = at::empty(x.sizes(), x.options().dtype(type).requires_grad(false));
   const DropoutKey key{.seed = context.seed,
                        .step = context.step,
                        .layer = place.layer,
                        .site = static_cast<int32_t>(place.site)};
-  // The ranks of the tensor axis divide the dimension after the samples: heads, or the sequence.
-  const int64_t own = mask.numel() / mask.size(0);
-  const ElementRun row = {.begin = PartOf(context).index * own, .count = own};
-  KernelsOf(mask).FillDropout(key, place.probability, context.samples, {&row, 1}, mask);
-  return x * mask;
+  KernelsOf(mask).FillDropout(key, place.probability, context.samples, runs, mask);
+  return mask;
+}
+
+at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
+                   const MicroBatchContext& context) {
+  if (!Drops(place.probability, context)) return x;
+  std::vector<ElementRun> runs = RowsOf(x.size(1), context);
+  for (ElementRun& run : runs) run = {run.begin * x.size(2), run.count * x.size(2)};
+  return x * DropoutMask(x, runs, place, context);
 }
 
 }  // namespace muster::trainer

@@ -2,9 +2,11 @@
 #define MUSTER_TRAINER_MODEL_LAYERS_DROPOUT_H_
 
 #include <cstdint>
+#include <span>
 
 #include "ATen/core/Tensor.h"
 #include "trainer/model/block.h"
+#include "trainer/random/element_run.h"
 
 namespace muster::trainer {
 
@@ -22,8 +24,12 @@ struct DropoutPlace {
 // Returns true if anything is dropped.
 bool Drops(double probability, const MicroBatchContext& context);
 
-// Multiplies by a mask that FillDropout draws; the samples lie along the first dimension of `x`.
-// The second one is divided among the ranks of the tensor axis, which draw the mask of the whole.
+// Returns the mask that FillDropout draws, to multiply x with: its first dimension are the samples.
+// Of each sample x has the elements `runs`; ranks that divide a sample draw the mask of the whole.
+at::Tensor DropoutMask(const at::Tensor& x, std::span<const ElementRun> runs,
+                       const DropoutPlace& place, const MicroBatchContext& context);
+
+// Multiplies x [batch, sequence, width] by a mask. The sequence is the run of this rank.
 at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
                    const MicroBatchContext& context);
 

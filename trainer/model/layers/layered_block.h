@@ -59,6 +59,7 @@ class LayeredBlock : public Block {
   std::string name() const override { return name_; }
   const std::vector<ParameterSpec>& parameters() const override { return parameters_.specs(); }
   void Bind(std::vector<at::Tensor> views) override { parameters_.Bind(std::move(views)); }
+  bool divides_sequence() const override { return true; }
 
  protected:
   explicit LayeredBlock(std::string name) : name_(std::move(name)) {}

@@ -1,11 +1,14 @@
 #include "trainer/model/layers/tensor_parallel.h"
 
 #include <string_view>
+#include <vector>
 
 #include "ATen/ops/empty.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "trainer/comm/communication_error.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/model/sequence_order.h"
+#include "trainer/random/element_run.h"
 
 namespace muster::trainer {
 namespace {
@@ -87,6 +90,15 @@ at::Tensor OwnRun(const at::Tensor& whole, int64_t dimension, const MicroBatchCo
   const ModelPart part = PartOf(context);
   const int64_t run = whole.size(dimension) / part.count;
   return whole.narrow(dimension, part.index * run, run);
+}
+
+std::vector<ElementRun> RowsOf(int64_t run, const MicroBatchContext& context) {
+  const ModelPart part = PartOf(context);
+  const Communicator* const ranks = context.axes.context;
+  if (ranks == nullptr) return {{part.index * run, run}};
+  return SomeOf(RunsOfSequence(context.exchange, ranks->rank(), ranks->size(),
+                               run * part.count * ranks->size()),
+                part.index * run, run);
 }
 
 }  // namespace muster::trainer

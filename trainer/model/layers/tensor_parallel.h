@@ -2,10 +2,12 @@
 #define MUSTER_TRAINER_MODEL_LAYERS_TENSOR_PARALLEL_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "ATen/core/Tensor.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
+#include "trainer/random/element_run.h"
 
 namespace muster::trainer {
 
@@ -38,6 +40,10 @@ at::Tensor ReduceToSequence(const at::Tensor& x, const MicroBatchContext& contex
 
 // Returns this rank's run of `whole`, whose `dimension` is the sequence. Needs no communication.
 at::Tensor OwnRun(const at::Tensor& whole, int64_t dimension, const MicroBatchContext& context);
+
+// Returns the positions of this rank's run between blocks, of `run` tokens, in the sequence as a
+// whole, which ranks of the context axis divide first.
+std::vector<ElementRun> RowsOf(int64_t run, const MicroBatchContext& context);
 
 }  // namespace muster::trainer
 

@@ -30,17 +30,18 @@ int32_t NextWidth(ModelShape shape, int64_t multiple) {
   return shape.width;
 }
 
-// Returns a sequence length near `sequence` with which a micro-batch has a multiple of kFp8Multiple
-// tokens: the next one, or the one before it if that is more than `positions`; 0 if neither exists.
-int64_t NearSequence(int64_t sequence, int64_t micro_batch, int64_t positions) {
-  const int64_t multiple = kFp8Multiple / std::gcd(kFp8Multiple, micro_batch);
+// Returns a sequence length near `sequence` with which a micro-batch has a multiple of `tokens`:
+// the next one, or the one before it if that is more than `positions`; 0 if neither exists.
+int64_t NearSequence(int64_t sequence, int64_t micro_batch, int64_t tokens, int64_t positions) {
+  const int64_t multiple = tokens / std::gcd(tokens, micro_batch);
   const int64_t next = RoundUp(sequence, multiple);
   return next <= positions ? next : next - multiple;
 }
 
 }  // namespace
 
-absl::Status CheckFp8(const ModelShape& shape, int64_t micro_batch, int64_t sequence, int tensor) {
+absl::Status CheckFp8(const ModelShape& shape, int64_t micro_batch, int64_t sequence, int tensor,
+                      int context) {
   const int64_t multiple = kFp8Multiple * std::max(1, tensor);
   const std::string why =
       tensor > 1 ? absl::StrCat(kWhy, " on each of ", tensor, " ranks") : std::string(kWhy);
@@ -58,11 +59,14 @@ absl::Status CheckFp8(const ModelShape& shape, int64_t micro_batch, int64_t sequ
         absl::StrCat(why, ", and model.feedForwardWidth is ", shape.feed_forward_width, ": ",
                      RoundUp(shape.feed_forward_width, multiple), " would do"));
   }
-  if (Fits(micro_batch * sequence, kFp8Multiple)) return absl::OkStatus();
-  const int64_t near = NearSequence(sequence, micro_batch, shape.positions);
+  const int64_t tokens = kFp8Multiple * std::max(1, context);
+  if (Fits(micro_batch * sequence, tokens)) return absl::OkStatus();
+  const int64_t near = NearSequence(sequence, micro_batch, tokens, shape.positions);
   return absl::InvalidArgumentError(absl::StrCat(
-      kWhy, ", and train.microBatch x train.sequence is ", micro_batch, " x ", sequence, ": ",
-      near > 0 ? absl::StrCat("sequence ", near) : std::string("microBatch 16"), " would do"));
+      kWhy, context > 1 ? absl::StrCat(" on each of ", context, " ranks") : "",
+      ", and train.microBatch x train.sequence is ", micro_batch, " x ", sequence, ": ",
+      near > 0 ? absl::StrCat("sequence ", near) : absl::StrCat("microBatch ", tokens),
+      " would do"));
 }
 
 }  // namespace muster::planner

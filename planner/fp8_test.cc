@@ -63,6 +63,16 @@ TEST(CheckFp8Test, AMicroBatchNeedsAMultipleOf16Tokens) {
   EXPECT_TRUE(CheckFp8(shape, 16, 1).ok());
 }
 
+TEST(CheckFp8Test, EachOfTheRanksThatDivideASequenceNeedsAMultipleOf16Tokens) {
+  const ModelShape shape = Gpt2(4, 64);
+  EXPECT_TRUE(CheckFp8(shape, 2, 32, 1, 4).ok());
+  EXPECT_EQ(CheckFp8(shape, 2, 24, 1, 4),
+            absl::InvalidArgumentError(
+                "train.precision: fp8 multiplies matrices whose dimensions are multiples of 16 on "
+                "each of 4 ranks, and train.microBatch x train.sequence is 2 x 24: sequence 32 "
+                "would do"));
+}
+
 TEST(CheckFp8Test, EachOfTheRanksThatDivideALayerMultipliesMatricesThatFit) {
   EXPECT_TRUE(CheckFp8(Llama(16, 4, 256, 192), 2, 32, 2).ok());
   const absl::Status narrow = CheckFp8(Llama(16, 4, 256, 208), 2, 32, 2);

@@ -110,6 +110,35 @@ TEST(LayoutTest, StagesHaveRanksOfTheirOwnAndEachFillsARoundAlike) {
   EXPECT_EQ(WorkersThatForm(spec, 2, 3), 2);
 }
 
+TEST(LayoutTest, RanksThatDivideSequencesCountAsOneAndHoldTheSame) {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_context(2);
+  spec.set_tensor(2);
+  spec.set_zero(1);
+  EXPECT_EQ(RanksOfMicroBatch(spec), 4);
+  const v1alpha1::Mesh mesh = LayOutRanks(spec, 8);
+  EXPECT_EQ(mesh.data(), 1);
+  EXPECT_EQ(mesh.shard(), 2);
+  EXPECT_EQ(mesh.context(), 2);
+  const int slices[] = {0, 2, 0, 2, 1, 3, 1, 3};
+  for (int rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(SliceOfRank(mesh, rank).shard(), slices[rank]) << rank;
+    EXPECT_EQ(SliceOfRank(mesh, rank).shards(), 4);
+  }
+}
+
+// Four ranks of a context group are on two workers of two ranks.
+TEST(LayoutTest, AContextGroupMaySpanWorkersWhichThenFormARoundByMultiples) {
+  v1alpha1::ParallelismSpec spec;
+  spec.set_context(4);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 5), 4);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 1), 0);
+  EXPECT_EQ(WorkersThatForm(spec, 4, 3), 3);
+  spec.set_zero(1);
+  spec.set_shard(2);
+  EXPECT_EQ(WorkersThatForm(spec, 2, 7), 4);
+}
+
 TEST(LayoutTest, TheSlicesOfACopyAreNumberedStageAfterStage) {
   v1alpha1::Mesh mesh;
   mesh.set_data(2);

@@ -64,21 +64,39 @@ int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t token
 // attention takes no dropout of ours, so the scores are written out; while one block's gradients
 // are computed, so are three tensors of their size.
 int64_t DropoutMemory(const ModelShape& shape, Precision precision, int64_t micro_batch,
-                      int64_t sequence, int tensor) {
+                      int64_t sequence, const WorkDivision& division) {
   if (!(shape.dropout > 0)) return 0;
-  const int64_t mask = ElementBytes(precision);
-  const int64_t scores = micro_batch * shape.heads * sequence * sequence / tensor;
-  const int64_t stream = micro_batch * sequence * shape.width * mask / tensor;
-  // A mask of the future, of a byte, in each block.
-  int64_t block = scores * DropoutBytesPerScore(precision) + sequence * sequence;
+  const int64_t mask = ElementBytes(precision), ranks = division.tensor * division.context;
+  const int64_t scores = micro_batch * shape.heads * sequence * sequence / ranks;
+  const int64_t stream = micro_batch * sequence * shape.width * mask / ranks;
+  // A mask of the future, of a byte, in each block. A ring computes scores again, and keeps none.
+  int64_t block =
+      division.ring ? 0 : scores * DropoutBytesPerScore(precision) + sequence * sequence;
   if (shape.family != ModelFamily::kLlama) block += 2 * stream;
   const int64_t embedding = shape.family == ModelFamily::kGpt2 ? stream : 0;
   return block * shape.layers + embedding + 3 * mask * scores;
 }
 
-// Returns the elements of attention's biases, which all blocks of a rank share.
-int64_t SharedBias(const ModelShape& shape, int64_t sequence) {
-  return shape.family == ModelFamily::kBloom ? shape.heads * sequence * sequence : 0;
+// Returns the elements of attention's biases, which all blocks of a rank share. In a ring a rank
+// makes those of its own part of the sequence anew for each block.
+int64_t SharedBias(const ModelShape& shape, int64_t sequence, const WorkDivision& division) {
+  if (shape.family != ModelFamily::kBloom) return 0;
+  const int64_t all = shape.heads * sequence * sequence / (division.tensor * division.context);
+  return division.ring ? 2 * all / division.context : all;
+}
+
+// Returns the bytes that a rank needs beside what blocks save, while one block exchanges parts of a
+// sequence along the context axis. A ring has the keys and values of two ranks, and sums of their
+// gradients and of the queries' in the type of weights.
+int64_t ExchangeMemory(const ModelShape& shape, Precision precision, int64_t tokens,
+                       const WorkDivision& division) {
+  if (division.context == 1) return 0;
+  const int64_t keys = shape.family == ModelFamily::kLlama ? shape.key_value_width() : shape.width;
+  const int64_t own = tokens / (division.tensor * division.context);
+  const int64_t moved = own * (shape.width + 2 * keys);
+  if (!division.ring) return 2 * moved * ComputeBytes(precision);
+  return own * 2 * keys * (2 * ComputeBytes(precision) + 2 * ElementBytes(precision)) +
+         own * shape.width * ElementBytes(precision);
 }
 
 int64_t MomentsOf(OptimizerKind optimizer) {
@@ -133,37 +151,40 @@ int64_t DropoutBytesPerScore(Precision precision) {
 
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer, LogitsPlace place,
-                              int32_t tensor, int32_t stages) {
+                              const WorkDivision& division) {
   const int64_t element = ElementBytes(precision);
   const int64_t compute = ComputeBytes(precision);
-  const int64_t tokens = int64_t{micro_batch} * sequence;
+  const int64_t tokens = int64_t{micro_batch} * sequence / division.context;
 
-  const UnitSizes units = UnitSizesOf(shape, tensor, stages);
+  const UnitSizes units = UnitSizesOf(shape, division);
   MemoryEstimate memory = EstimateState(units.parameters, precision, optimizer);
   if (compute != element) {
     // A step keeps them, but for an embedding that no product uses.
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
   }
   // The first stage keeps what a micro-batch needs for each stage, of its own blocks.
-  const int64_t layers = units.blocks * stages;
-  const int64_t saved = SavedPerToken(shape) * layers + shape.width;
+  const int64_t layers = units.blocks * division.stages;
+  int64_t saved = SavedPerToken(shape) * layers + shape.width;
+  // Attention's output is kept before it is exchanged and after that.
+  if (division.context > 1 && !division.ring) saved += shape.width * layers;
   // Each block's two inputs of column parallel layers, and the head's, are whole sequences.
-  const int64_t gathered = tensor > 1 ? (2 * layers + 1) * shape.width : 0;
-  memory.activations = tokens * (saved / tensor + gathered) * compute +
-                       SharedBias(shape, sequence) * element +
-                       DropoutMemory(shape, precision, micro_batch, sequence, tensor);
-  memory.logits = LogitsMemory(shape, precision, tokens, place, tensor);
+  const int64_t gathered = division.tensor > 1 ? (2 * layers + 1) * shape.width : 0;
+  memory.activations = tokens * (saved / division.tensor + gathered) * compute +
+                       SharedBias(shape, sequence, division) * element +
+                       DropoutMemory(shape, precision, micro_batch, sequence, division) +
+                       ExchangeMemory(shape, precision, int64_t{micro_batch} * sequence, division);
+  memory.logits = LogitsMemory(shape, precision, tokens, place, division.tensor);
   return memory;
 }
 
-UnitSizes UnitSizesOf(const ModelShape& shape, int tensor, int stages) {
-  UnitSizes units{.parameters = ParameterCountOfPart(shape, tensor),
-                  .embedding = VocabularyOfPart(shape, tensor) * shape.width,
+UnitSizes UnitSizesOf(const ModelShape& shape, const WorkDivision& division) {
+  UnitSizes units{.parameters = ParameterCountOfPart(shape, division.tensor),
+                  .embedding = VocabularyOfPart(shape, division.tensor) * shape.width,
                   .blocks = shape.layers};
   const int64_t in_blocks = units.parameters - units.embedding * (shape.tied_head ? 1 : 2);
   units.block = (in_blocks + units.blocks - 1) / units.blocks;
-  if (stages <= 1) return units;
-  units.blocks = (units.blocks + stages - 1) / stages;
+  if (division.stages <= 1) return units;
+  units.blocks = (units.blocks + division.stages - 1) / division.stages;
   units.parameters = units.blocks * units.block + units.embedding;
   return units;
 }

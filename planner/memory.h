@@ -41,13 +41,24 @@ struct MemoryEstimate {
   }
 };
 
-// With `tensor` ranks that divide the model, they compute one micro-batch together: each has a part
-// of every matrix, of the heads and, between products, of the sequence. Of `stages` of a pipeline,
-// it is one that has a stage's share of the blocks, and of the embedding and the head the larger.
+// How ranks divide the work on one micro-batch.
+struct WorkDivision {
+  // The ranks that each have a part of every matrix, of the heads and, between products, of the
+  // sequence.
+  int32_t tensor = 1;
+  // The stages of a pipeline. Estimates are those of the first one: of a stage's share of the
+  // blocks, and of the embedding and the head the larger.
+  int32_t stages = 1;
+  // The ranks that each have a part of the sequence. They exchange it for heads of attention, or
+  // keys and values in a ring.
+  int32_t context = 1;
+  bool ring = false;
+};
+
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer,
-                              LogitsPlace place = LogitsPlace::kCpu, int32_t tensor = 1,
-                              int32_t stages = 1);
+                              LogitsPlace place = LogitsPlace::kCpu,
+                              const WorkDivision& division = {});
 
 // Returns the bytes that attention with dropout keeps for the backward pass of each of its scores:
 // the probability, its mask, and what is left of it in the type of products.
@@ -70,7 +81,7 @@ struct UnitSizes {
   int64_t block = 0;      // of the block with most
   int64_t blocks = 0;
 };
-UnitSizes UnitSizesOf(const ModelShape& shape, int tensor = 1, int stages = 1);
+UnitSizes UnitSizesOf(const ModelShape& shape, const WorkDivision& division = {});
 
 // Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
 // (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients

@@ -225,7 +225,7 @@ TEST(EstimateMemory, RanksThatDivideTheModelHaveHalfOfItsMatricesAndOfTheSequenc
     const ModelShape shape = CompleteShape(*ResolveModel(Preset(preset), 257));
     const auto with = [&](int tensor) {
       return EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW,
-                            LogitsPlace::kCpu, tensor);
+                            LogitsPlace::kCpu, {.tensor = tensor});
     };
     const MemoryEstimate one = with(1), two = with(2);
     EXPECT_EQ(one.Total(),
@@ -248,13 +248,34 @@ TEST(EstimateMemory, AStageHasItsShareOfTheBlocksAndKeepsAsManyMicroBatchesAsThe
   const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
   const auto with = [&](int stages) {
     return EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW, LogitsPlace::kCpu,
-                          1, stages);
+                          {.stages = stages});
   };
-  const UnitSizes units = UnitSizesOf(shape, 1, 4);
+  const UnitSizes units = UnitSizesOf(shape, {.stages = 4});
   EXPECT_EQ(units.blocks, 3);
   EXPECT_EQ(with(4).parameters, 4 * (3 * units.block + units.embedding));
   EXPECT_EQ(with(4).activations, with(1).activations);
   EXPECT_LT(with(4).Total(), with(1).Total());
+}
+
+// The weights are whole on every rank; what depends on tokens is divided.
+TEST(EstimateMemory, RanksThatDivideSequencesHaveTheirPartOfTheActivations) {
+  for (const char* preset : {"gpt2-124m", "llama-nano", "bloom-nano"}) {
+    ModelShape shape = CompleteShape(*ResolveModel(Preset(preset), 257));
+    for (const double dropout : {0.0, 0.1}) {
+      shape.dropout = dropout;
+      const auto with = [&](int context, bool ring) {
+        return EstimateMemory(shape, Precision::kFp32, 2, 1024, OptimizerKind::kAdamW,
+                              LogitsPlace::kCpu, {.context = context, .ring = ring});
+      };
+      const MemoryEstimate one = with(1, false), heads = with(4, false), ring = with(4, true);
+      EXPECT_EQ(heads.parameters, one.parameters);
+      EXPECT_EQ(ring.optimizer, one.optimizer);
+      EXPECT_LT(heads.activations, one.activations * 3 / 10) << preset;
+      EXPECT_GT(heads.activations, one.activations / 4) << "attention's output is kept twice";
+      EXPECT_LT(ring.activations, one.activations * 3 / 10) << preset;
+      EXPECT_LE(heads.logits, one.logits);
+    }
+  }
 }
 
 // As LayOutModel() counts them, without its padding.

@@ -50,14 +50,16 @@ const ManifestCase kContradictions[] = {
     {"MicroBatchAboveGlobal", "microBatch: 2", "microBatch: 16",
      "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
      "workers (at workers.max) must not outnumber globalBatch / microBatch; those that "
-     "parallelism.tensor and pipeline put together count as one (here 2 ranks and 8 / "
+     "work on one micro-batch together, by parallelism.pipeline, context and tensor, count as one "
+     "(here 2 ranks and 8 / "
      "16 = 0 micro-batches)\n"
      "job.yaml:9: spec.trainer.train.globalBatch: must be a multiple of microBatch (here 8 and "
      "16)\n"},
     {"MoreRanksThanMicroBatches", "{count: 2}", "{count: 2, max: 3, ranks: 2}",
      "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
      "workers (at workers.max) must not outnumber globalBatch / microBatch; those that "
-     "parallelism.tensor and pipeline put together count as one (here 6 ranks and 8 / 2 "
+     "work on one micro-batch together, by parallelism.pipeline, context and tensor, count as one "
+     "(here 6 ranks and 8 / 2 "
      "= 4 micro-batches)\n"},
     {"SequenceBeyondPreset", "sequence: 128", "sequence: 257",
      "job.yaml:9: spec.trainer.train.sequence: must not be longer than the model's positions (here "
@@ -123,8 +125,9 @@ const ManifestCase kContradictions[] = {
     {"ShardNotDividingTheRanks", "{name: adamw}",
      "{name: adamw}\n    parallelism: {zero: 1, shard: 3}",
      "job.yaml:11: spec.trainer.parallelism.shard: must divide the number of ranks, which is "
-     "workers.count times the ranks of each worker; those that parallelism.tensor and pipeline put "
-     "together count as one (here 3 and 2 ranks: 2 would do)\n"},
+     "workers.count times the ranks of each worker; those that work on one micro-batch "
+     "together, by parallelism.pipeline, context and tensor, count as one (here 3 and 2 ranks: 2 "
+     "would do)\n"},
     {"ShardWithoutZero", "{name: adamw}", "{name: adamw}\n    parallelism: {shard: 2}",
      "job.yaml:11: spec.trainer.parallelism.shard: says how many ranks divide the state, which "
      "zero: 0 does not divide: set zero to 1, 2 or 3\n"},
@@ -156,11 +159,33 @@ const ManifestCase kContradictions[] = {
      "    model: {torchScript: model.pt, vocabulary: 256}",
      "job.yaml:7: spec.trainer.parallelism.tensor: a model of model.torchScript does not say how "
      "ranks can divide its layers: leave tensor out; zero divides its state\n"},
+    {"ContextNotDividingTheRanks", "{count: 2}\n  trainer:",
+     "{count: 3, ranks: 2}\n  trainer:\n    parallelism: {context: 2, tensor: 2}",
+     "job.yaml:7: spec.trainer.parallelism.context: must divide the number of ranks, which is "
+     "workers.count times the ranks of each worker; those that parallelism.pipeline and tensor put "
+     "together count as one (here 2 and 3: 1 or 3 would do)\n"},
+    {"ContextNotDividingTheSequence", "sequence: 128}",
+     "sequence: 126}\n    parallelism: {context: 2, contextExchange: Ring}",
+     "job.yaml:10: spec.trainer.parallelism.context: must divide train.sequence: each rank "
+     "has an equal part; tensor divides these parts again, and with contextExchange: Ring each is "
+     "of "
+     "two halves (here 126 must be a multiple of 2 x 1 x 2)\n"},
+    {"ContextBeyondHeads", "{count: 2}\n  trainer:",
+     "{count: 4, ranks: 2}\n  trainer:\n    parallelism: {context: 4, tensor: 2}",
+     "job.yaml:7: spec.trainer.parallelism.context: context x tensor must divide the model's "
+     "heads, "
+     "which ranks exchange whole: contextExchange: Ring has no such limit (here 4 x 2 and 4)\n"},
+    {"ContextOfATorchScriptModel", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
+     "{count: 2}\n  trainer:\n    parallelism: {context: 2}\n"
+     "    model: {torchScript: model.pt, vocabulary: 256}",
+     "job.yaml:7: spec.trainer.parallelism.context: a model of model.torchScript does not say how "
+     "ranks can divide a sequence: leave context out\n"},
     {"ShardNotDividingTheTensorGroups", "{count: 2}\n  trainer:",
      "{count: 3, ranks: 2}\n  trainer:\n    parallelism: {zero: 1, shard: 2, tensor: 2}",
      "job.yaml:7: spec.trainer.parallelism.shard: must divide the number of ranks, which is "
-     "workers.count times the ranks of each worker; those that parallelism.tensor and pipeline put "
-     "together count as one (here 2 and 6 / 2 ranks: 1 or 3 would do)\n"},
+     "workers.count times the ranks of each worker; those that work on one micro-batch "
+     "together, by parallelism.pipeline, context and tensor, count as one (here 2 and 6 / 2 ranks: "
+     "1 or 3 would do)\n"},
     {"MinShardAboveShard", "{name: adamw}",
      "{name: adamw}\n    parallelism: {zero: 1, shard: 2, minShard: 3}",
      "job.yaml:11: spec.trainer.parallelism.minShard: says how far shard may fall: set shard, and "
@@ -186,7 +211,8 @@ const ManifestCase kContradictions[] = {
     {"MoreGpusThanMicroBatches", "{count: 2}", "{count: 2, gpus: 4}",
      "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
      "workers (at workers.max) must not outnumber globalBatch / microBatch; those that "
-     "parallelism.tensor and pipeline put together count as one (here 8 ranks and 8 / 2 = 4 "
+     "work on one micro-batch together, by parallelism.pipeline, context and tensor, count as one "
+     "(here 8 ranks and 8 / 2 = 4 "
      "micro-batches)\n"},
     {"FewerGpusInTheTemplate", "{count: 2}",
      "{count: 2, gpus: 2}\n  template: {spec: {containers: [{name: worker, "

@@ -44,6 +44,15 @@ std::optional<std::string> TensorDividesHeads(const TrainerSpec& trainer) {
   return Unless(heads < 1 || heads % tensor == 0, absl::StrCat("here ", tensor, " and ", heads));
 }
 
+std::optional<std::string> ContextDividesHeads(const TrainerSpec& trainer) {
+  const v1alpha1::ParallelismSpec& parallelism = trainer.parallelism();
+  const int32_t context = planner::ContextOf(parallelism);
+  if (context == 1 || parallelism.context_exchange() == "Ring") return {};
+  const int32_t heads = ShapeOf(trainer.model()).heads, tensor = planner::TensorOf(parallelism);
+  return Unless(heads < 1 || heads % (context * tensor) == 0,
+                absl::StrCat("here ", context, " x ", tensor, " and ", heads));
+}
+
 std::optional<std::string> ModelHasShape(const ModelSpec& model) {
   return Unless(
       model.has_torch_script() || model.has_preset() ||

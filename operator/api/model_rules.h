@@ -12,6 +12,7 @@ namespace muster::control {
 
 std::optional<std::string> SequenceFitsPositions(const v1alpha1::TrainerSpec& trainer);
 std::optional<std::string> TensorDividesHeads(const v1alpha1::TrainerSpec& trainer);
+std::optional<std::string> ContextDividesHeads(const v1alpha1::TrainerSpec& trainer);
 std::optional<std::string> ModelHasShape(const v1alpha1::ModelSpec& model);
 std::optional<std::string> ScriptHasShape(const v1alpha1::ModelSpec& model);
 std::optional<std::string> PresetHasFamily(const v1alpha1::ModelSpec& model);

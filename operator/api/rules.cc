@@ -121,6 +121,31 @@ Broken PipelineDividesRanks(const TrainingJobSpec& spec) {
                              NearestDivisors(pipeline, std::max(int64_t{1}, groups))));
 }
 
+Broken ContextDividesRanks(const TrainingJobSpec& spec) {
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  const int64_t ranks = int64_t{spec.workers().count()} * planner::RanksOf(spec.workers());
+  const int64_t together = planner::TensorOf(parallelism) * planner::PipelineOf(parallelism);
+  const int64_t groups = ranks / together, context = planner::ContextOf(parallelism);
+  if (groups < 1 || ranks % together != 0) return {};  // which another rule says
+  return Unless(groups % context == 0, absl::StrCat("here ", context, " and ", groups, ": ",
+                                                    NearestDivisors(context, groups)));
+}
+
+Broken ContextDividesSequence(const TrainerSpec& trainer) {
+  const v1alpha1::ParallelismSpec& parallelism = trainer.parallelism();
+  const int64_t context = planner::ContextOf(parallelism), tensor = planner::TensorOf(parallelism);
+  const bool ring = parallelism.context_exchange() == "Ring";
+  const int64_t sequence = trainer.train().sequence();
+  return Unless(context == 1 || sequence < 1 || sequence % (context * tensor * (ring ? 2 : 1)) == 0,
+                absl::StrCat("here ", sequence, " must be a multiple of ", context, " x ", tensor,
+                             ring ? " x 2" : ""));
+}
+
+Broken ContextOfKnownLayers(const TrainerSpec& trainer) {
+  return Unless(planner::ContextOf(trainer.parallelism()) == 1 ||
+                !trainer.model().has_torch_script());
+}
+
 Broken PipelineHasBlocks(const TrainerSpec& trainer) {
   const int64_t pipeline = planner::PipelineOf(trainer.parallelism());
   const int64_t blocks = trainer.model().layers() + 2;
@@ -397,6 +422,7 @@ RuleTable RulesOfJobs() {
           {"shard-divides-ranks", Typed<TrainingJobSpec, ShardDividesRanks>},
           {"tensor-divides-worker", Typed<TrainingJobSpec, TensorDividesWorker>},
           {"pipeline-divides-ranks", Typed<TrainingJobSpec, PipelineDividesRanks>},
+          {"context-divides-ranks", Typed<TrainingJobSpec, ContextDividesRanks>},
           {"script-without-gpus", Typed<TrainingJobSpec, ScriptWithoutGpus>},
           {"offload-without-gpus", Typed<TrainingJobSpec, OffloadWithoutGpus>},
           {"rdma-of-the-trainers-gpus", Typed<TrainingJobSpec, RdmaOfTheTrainersGpus>},
@@ -421,6 +447,9 @@ RuleTable RulesOfParts() {
           {"pipeline-has-blocks", Typed<TrainerSpec, PipelineHasBlocks>},
           {"tensor-divides-heads", Typed<TrainerSpec, TensorDividesHeads>},
           {"tensor-of-known-layers", Typed<TrainerSpec, TensorOfKnownLayers>},
+          {"context-divides-sequence", Typed<TrainerSpec, ContextDividesSequence>},
+          {"context-divides-heads", Typed<TrainerSpec, ContextDividesHeads>},
+          {"context-of-known-layers", Typed<TrainerSpec, ContextOfKnownLayers>},
           {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
           {"min-shard-up-to-shard", Typed<v1alpha1::ParallelismSpec, MinShardUpToShard>},
           {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},

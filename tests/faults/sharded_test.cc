@@ -167,6 +167,40 @@ TEST(TensorTest, ALostPartTakesTheJobBackToItsCheckpoint) {
   EXPECT_THAT(run->Output(), HasSubstr("; loading step-0000000"));
 }
 
+// Returns a job of workers with one rank each; pairs of ranks divide each sequence.
+DisturbedJobSpec InTwoRuns(int workers, const std::string& exchange) {
+  return {.steps = kSteps,
+          .save_every = kSteps,
+          .min_workers = 2,
+          .workers = workers,
+          .parallelism = absl::StrCat("{context: 2, contextExchange: ", exchange, "}")};
+}
+
+TEST(ContextTest, ARankThatDividesSequencesIsReplacedAndNoStepIsLost) {
+  for (const char* exchange : {"Heads", "Ring"}) {
+    auto run = StartUntilStep(25, absl::StrCat("context-", exchange), InTwoRuns(4, exchange));
+    const std::vector<pid_t> trainers = run->Trainers();
+    ASSERT_EQ(trainers.size(), 4u) << run->Output();
+    kill(trainers[1], SIGKILL);
+    ExpectStateOf(absl::StrCat("two-runs-", exchange), InTwoRuns(2, exchange), *run);
+    EXPECT_GE(RoundOf(*run), 2) << run->Output();
+    EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+  }
+}
+
+// Three of four workers are left, two of them divide sequences, and the last waits. Both of a group
+// hold the whole state, so either is enough.
+TEST(ContextTest, AJobThatShrinksGoesOnWithWholeGroups) {
+  DisturbedJobSpec job = InTwoRuns(4, "Ring");
+  job.on_rank_failure = "Shrink";
+  auto run = StartUntilStep(25, "fewer-runs", job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 4u) << run->Output();
+  kill(trainers[2], SIGKILL);
+  ExpectStateOf("two-runs", InTwoRuns(2, "Ring"), *run);
+  EXPECT_GE(RoundOf(*run), 2) << run->Output();
+}
+
 // Returns a job of workers with one rank each, in two stages.
 DisturbedJobSpec InTwoStages(int workers, const std::string& more = "") {
   return {.steps = kSteps,
@@ -211,6 +245,47 @@ TEST(PipelineTest, ALostStageTakesTheJobBackToItsCopiesInMemoryOnly) {
   kill(trainers[1], SIGKILL);
   ExpectStateOfTwoStages(*run);
   EXPECT_EQ(ResumeOf(*run).value("source", ""), "Memory") << run->Output();
+}
+
+// Eight ranks share the machine's cores.
+constexpr int kFewSteps = 50;
+
+// Returns a job of workers with two ranks each, which divide layers, along other axes besides.
+DisturbedJobSpec AlongSeveralAxes(int workers, const std::string& more) {
+  return {.steps = kFewSteps,
+          .global_batch = 16,
+          .save_every = kFewSteps,
+          .min_workers = 2,
+          .workers = workers,
+          .ranks = 2,
+          .parallelism = absl::StrCat("{tensor: 2", more, "}")};
+}
+
+// Kills a rank of four workers, and expects the state of an undisturbed run of `undisturbed`.
+void ExpectNoLossAlongSeveralAxes(const std::string& name, const DisturbedJobSpec& job,
+                                  size_t victim, const DisturbedJobSpec& undisturbed) {
+  auto run = StartUntilStep(10, name, job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 8u) << run->Output();
+  kill(trainers[victim], SIGKILL);
+  const auto other = NewRun(absl::StrCat(name, "-undisturbed"), undisturbed);
+  ASSERT_TRUE(other->Start().ok());
+  ExpectStateOf(*other, *run, kFewSteps);
+  EXPECT_GE(RoundOf(*run), 2) << run->Output();
+  EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+}
+
+// The worker of the killed rank is given up. Two of the three that are left fill the stages.
+TEST(SeveralAxesTest, AJobOfThreeAxesGoesOnWithFewerWorkers) {
+  DisturbedJobSpec job = AlongSeveralAxes(4, ", pipeline: 2, zero: 1, shard: 1");
+  job.on_rank_failure = "Shrink";
+  ExpectNoLossAlongSeveralAxes("3d", job, 5, AlongSeveralAxes(2, ", pipeline: 2"));
+}
+
+// The rank beside it in its group has the same part of the same stage.
+TEST(SeveralAxesTest, ARankIsReplacedFromTheOneThatDividesItsSequences) {
+  const DisturbedJobSpec job = AlongSeveralAxes(4, ", pipeline: 2, context: 2");
+  ExpectNoLossAlongSeveralAxes("4d", job, 0, job);
 }
 
 }  // namespace

@@ -59,6 +59,15 @@ TEST(SpecReaderTest, TensorAndPipelineSayIntoHowManyPartsAndStagesTheModelIsDivi
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.stages, 4);
 }
 
+TEST(SpecReaderTest, ContextExchangeSaysHowAttentionCrossesRanks) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  v1alpha1::ParallelismSpec& parallelism = *spec.mutable_trainer()->mutable_parallelism();
+  parallelism.set_context(2);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.context_exchange, ContextExchange::kHeads);
+  parallelism.set_context_exchange("Ring");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.context_exchange, ContextExchange::kRing);
+}
+
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::ParallelismSpec& parallelism = *spec.mutable_trainer()->mutable_parallelism();

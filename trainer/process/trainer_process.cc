@@ -86,14 +86,17 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
                                                      const TrainingOptions& training, int shards) {
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
   MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
+  const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
+  const planner::WorkDivision division{.tensor = training.parts,
+                                       .stages = training.stages,
+                                       .context = planner::ContextOf(parallelism),
+                                       .ring = training.context_exchange == ContextExchange::kRing};
   const planner::MemoryEstimate whole = planner::EstimateMemory(
       shape, precision, static_cast<int32_t>(training.micro_batch),
       static_cast<int32_t>(training.sequence), kind,
-      training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu,
-      training.parts, training.stages);
+      training.device.is_cpu() ? planner::LogitsPlace::kCpu : planner::LogitsPlace::kGpu, division);
   planner::MemoryEstimate memory = planner::DivideMemory(
-      whole, planner::UnitSizesOf(shape, training.parts, training.stages),
-      spec.trainer().parallelism().zero(), shards,
+      whole, planner::UnitSizesOf(shape, division), parallelism.zero(), shards,
       {.optimizer = training.offload.optimizer, .weights = training.offload.weights});
   if (training.deterministic) memory.gradients = whole.gradients;
   CountCopies(spec, memory);
@@ -257,8 +260,9 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                                                    " positions"));
   }
   if (training.types.fp8) {
-    MUSTER_RETURN_IF_ERROR(
-        planner::CheckFp8(shape, training.micro_batch, training.sequence, training.parts));
+    MUSTER_RETURN_IF_ERROR(planner::CheckFp8(shape, training.micro_batch, training.sequence,
+                                             training.parts,
+                                             planner::ContextOf(spec.trainer().parallelism())));
   }
   estimate_ = [this, shape](int shards) {
     return EstimateRank(spec_, shape, config_.training, shards);

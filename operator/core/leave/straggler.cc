@@ -26,7 +26,7 @@ bool HaveEqualShares(const v1alpha1::TrainingJobSpec& spec, int ranks) {
   const v1alpha1::TrainSpec& train = spec.trainer().train();
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   if (train.micro_batch() < 1 || ranks < 2 || planner::PipelineOf(parallelism) > 1) return false;
-  const int groups = std::max(1, ranks / planner::TensorOf(parallelism));
+  const int groups = std::max(1, ranks / planner::RanksOfMicroBatch(parallelism));
   return train.global_batch() / train.micro_batch() % groups == 0;
 }
 

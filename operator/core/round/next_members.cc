@@ -246,9 +246,10 @@ std::string WhyNoneForm(const Draft& draft, int workers) {
   const v1alpha1::ParallelismSpec& parallelism = draft.spec().trainer().parallelism();
   const int together = planner::RanksOfMicroBatch(parallelism);
   if (ranks < together) {
-    return absl::StrCat(ranks, ranks == 1 ? " rank is" : " ranks are", " there, and ", together,
-                        " work on one micro-batch, as parallelism.pipeline and tensor say: the job "
-                        "waits for more workers");
+    return absl::StrCat(
+        ranks, ranks == 1 ? " rank is" : " ranks are", " there, and ", together,
+        " work on one micro-batch, as parallelism.pipeline, context and tensor say: the job "
+        "waits for more workers");
   }
   return absl::StrCat(ranks, ranks == 1 ? " rank is" : " ranks are", " there, and ",
                       draft.spec().trainer().parallelism().shard(),

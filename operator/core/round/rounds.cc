@@ -255,7 +255,7 @@ void Go(Draft& draft) {
   *go.mutable_resume() = resume.point;
   const v1alpha1::Mesh mesh = planner::LayOutRanks(memory.spec->trainer().parallelism(),
                                                    static_cast<int>(answers.positions.size()));
-  if (mesh.shard() > 1 || mesh.tensor() > 1 || mesh.pipeline() > 1) *go.mutable_mesh() = mesh;
+  if (static_cast<int>(answers.positions.size()) != mesh.data()) *go.mutable_mesh() = mesh;
   OrderLinkTest(draft, answers.can_test, go);
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/backoff.h"
 #include "planner/layout.h"
 
@@ -30,16 +32,24 @@ int WorkersThatForm(const TrainingJobSpec& spec, int workers) {
 
 bool FormsByMultiples(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
-  return planner::ShardOf(parallelism) > 1 || planner::PipelineOf(parallelism) > 1;
+  return planner::ShardOf(parallelism) * planner::PipelineOf(parallelism) *
+             planner::ContextOf(parallelism) >
+         1;
 }
 
 std::string MultipleText(const TrainingJobSpec& spec) {
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
-  const int shard = planner::ShardOf(parallelism);
-  const int pipeline = planner::PipelineOf(parallelism);
-  if (pipeline == 1) return absl::StrCat("parallelism.shard, ", shard);
-  if (shard == 1) return absl::StrCat("parallelism.pipeline, ", pipeline);
-  return absl::StrCat("parallelism.pipeline x shard, ", pipeline * shard);
+  std::vector<std::string> names;
+  int multiple = 1;
+  const auto add = [&](const char* name, int extent) {
+    if (extent == 1) return;
+    names.emplace_back(name);
+    multiple *= extent;
+  };
+  add("pipeline", planner::PipelineOf(parallelism));
+  add("shard", planner::ShardOf(parallelism));
+  add("context", planner::ContextOf(parallelism));
+  return absl::StrCat("parallelism.", absl::StrJoin(names, " x "), ", ", multiple);
 }
 
 bool GrowsByItself(const TrainingJobSpec& spec) { return spec.elastic().policy() == "Grow"; }

@@ -75,6 +75,8 @@ constexpr Field kFields[] = {
     {"trainer.parallelism.shard", true},
     {"trainer.parallelism.tensor", true},
     {"trainer.parallelism.pipeline", true},
+    {"trainer.parallelism.context", true},
+    {"trainer.parallelism.contextExchange", true},
     {"trainer.parallelism.minShard", false},
     {"trainer.parallelism.offload.optimizer", true},
     {"trainer.parallelism.offload.weights", true},

@@ -12,6 +12,7 @@
 #include "c10/util/intrusive_ptr.h"
 #include "trainer/comm/axis_groups.h"
 #include "trainer/comm/mesh_shape.h"
+#include "trainer/model/delayed_gradients.h"
 #include "trainer/model/parameter.h"
 #include "trainer/model/sequence_order.h"
 #include "trainer/model/weight_casts.h"
@@ -42,6 +43,8 @@ struct MicroBatchContext {
   bool fp8 = false;
   // Where blocks find weights in the type of products; null: each use of a weight casts it.
   c10::intrusive_ptr<WeightCasts> casts;
+  // Where backward passes leave gradients of weights for later; null: they leave none.
+  c10::intrusive_ptr<DelayedGradients> delayed;
   MeshCoordinates mesh;
   AxisGroups axes;
 };

@@ -36,13 +36,17 @@ class StageCut {
 // The order in which a stage of a pipeline runs the passes of micro-batches.
 enum class PipelineSchedule {
   // Every forward pass, then every backward pass: what they keep grows with the micro-batches
-  // (GPipe;
-  // Huang et al., 2019).
+  // (GPipe; Huang et al., 2019).
   kAllForwardFirst,
   // A backward pass as soon as there is one, and forward passes no further ahead than it takes to
   // fill the stages behind: a stage keeps what as many micro-batches need as stages are left (1F1B;
   // Narayanan et al., 2019).
   kOneForwardOneBackward,
+  // The same, but a stage passes the gradients of its inputs back before it computes those of its
+  // weights, with which it fills the time in which it would wait (ZB-H1; Qi et al., 2023). Where
+  // the gradients of one micro-batch must be whole before those of the next begin, they are not put
+  // off further than that.
+  kZeroBubble,
 };
 
 }  // namespace muster::trainer

@@ -81,6 +81,9 @@ absl::Status ReadParallelism(const v1alpha1::ParallelismSpec& spec, TrainingOpti
   options.divided = {.values = spec.zero() >= 3, .gradients = spec.zero() >= 2};
   options.parts = planner::TensorOf(spec);
   options.stages = planner::PipelineOf(spec);
+  options.pipeline_schedule = spec.schedule() == "ZeroBubble"
+                                  ? PipelineSchedule::kZeroBubble
+                                  : PipelineSchedule::kOneForwardOneBackward;
   options.context_exchange = spec.context_exchange() == "Ring" && planner::ContextOf(spec) > 1
                                  ? ContextExchange::kRing
                                  : ContextExchange::kHeads;

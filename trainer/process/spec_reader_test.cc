@@ -68,6 +68,15 @@ TEST(SpecReaderTest, ContextExchangeSaysHowAttentionCrossesRanks) {
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.context_exchange, ContextExchange::kRing);
 }
 
+TEST(SpecReaderTest, ScheduleSaysInWhichOrderAStageRunsItsPasses) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  v1alpha1::ParallelismSpec& parallelism = *spec.mutable_trainer()->mutable_parallelism();
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule,
+            PipelineSchedule::kOneForwardOneBackward);
+  parallelism.set_schedule("ZeroBubble");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule, PipelineSchedule::kZeroBubble);
+}
+
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {
   v1alpha1::TrainingJobSpec spec = Spec();
   v1alpha1::ParallelismSpec& parallelism = *spec.mutable_trainer()->mutable_parallelism();

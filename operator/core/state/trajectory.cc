@@ -75,6 +75,7 @@ constexpr Field kFields[] = {
     {"trainer.parallelism.shard", true},
     {"trainer.parallelism.tensor", true},
     {"trainer.parallelism.pipeline", true},
+    {"trainer.parallelism.schedule", true},
     {"trainer.parallelism.context", true},
     {"trainer.parallelism.contextExchange", true},
     {"trainer.parallelism.minShard", false},

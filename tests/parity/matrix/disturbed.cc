@@ -42,6 +42,7 @@ TrainingOptions OptionsOf(const ToyRun& run, const MatrixRow& row) {
   options.parts = row.tensor;
   options.stages = row.pipeline;
   options.context_exchange = row.exchange;
+  options.pipeline_schedule = row.schedule;
   return options;
 }
 

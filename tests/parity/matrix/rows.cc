@@ -15,6 +15,7 @@ struct Layout {
   int pipeline = 1;
   int context = 1;
   ContextExchange exchange = ContextExchange::kHeads;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
 };
 
 struct Rest {
@@ -24,6 +25,7 @@ struct Rest {
 
 // The axes. Two copies that are divided take four ranks, and only divided weights rest in files.
 constexpr ContextExchange kRing = ContextExchange::kRing;
+constexpr PipelineSchedule kZeroBubble = PipelineSchedule::kZeroBubble;
 constexpr Layout kLayouts[] = {{.zero = 0},
                                {.zero = 1},
                                {.zero = 2},
@@ -52,7 +54,10 @@ constexpr Layout kLayouts[] = {{.zero = 0},
                                {.zero = 3, .context = 2, .exchange = kRing},
                                {.zero = 0, .tensor = 2, .context = 2},
                                {.zero = 0, .tensor = 2, .context = 2, .exchange = kRing},
-                               {.zero = 0, .pipeline = 2, .context = 2, .exchange = kRing}};
+                               {.zero = 0, .pipeline = 2, .context = 2, .exchange = kRing},
+                               {.zero = 0, .pipeline = 2, .schedule = kZeroBubble},
+                               {.zero = 0, .pipeline = 4, .schedule = kZeroBubble},
+                               {.zero = 1, .pipeline = 2, .schedule = kZeroBubble}};
 constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by the number of workers: one for each, the same number for each,
 // and more for some than for others. Each divides kToyBatch.
@@ -71,6 +76,7 @@ MatrixRow RowOf(const Combination& combination) {
           .pipeline = layout.pipeline,
           .context = layout.context,
           .exchange = layout.exchange,
+          .schedule = layout.schedule,
           .micro_batches = kMicroBatches[value(
               2)][kRanks[value(1)] / (layout.tensor * layout.pipeline * layout.context)],
           .optimizer = kOptimizers[value(3)],

@@ -9,6 +9,7 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/model/sequence_order.h"
 #include "trainer/offload/state_rests.h"
+#include "trainer/parallel/stages.h"
 #include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
@@ -23,6 +24,7 @@ struct MatrixRow {
   int pipeline = 1;  // the stages that divide the layers
   int context = 1;   // of the ranks, those that divide each sequence
   ContextExchange exchange = ContextExchange::kHeads;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   int64_t micro_batches = 1;  // of a step
   std::string precision = "fp64";
   std::string optimizer = "adamw";

@@ -39,7 +39,8 @@ std::set<std::string> PairsOf(const std::vector<MatrixRow>& rows) {
     const int64_t fewest = row.micro_batches / row.workers();
     const std::string values[] = {
         absl::StrCat("layout ", row.zero, row.copies, row.tensor, row.pipeline, row.context,
-                     row.exchange == ContextExchange::kRing),
+                     row.exchange == ContextExchange::kRing,
+                     row.schedule == PipelineSchedule::kZeroBubble),
         absl::StrCat("ranks ", row.ranks),
         row.micro_batches % row.workers() != 0 ? "unequal"
         : fewest == 1                          ? "one"
@@ -56,10 +57,10 @@ TEST(MatrixRowsTest, ThePairwiseRowsLackNoPairOfTheFullMatrix) {
   const struct {
     Heads heads;
     size_t rows;
-  } cases[] = {{{4, 4}, 482}, {{4, 2}, 474}, {{6, 6}, 458}};
+  } cases[] = {{{4, 4}, 522}, {{4, 2}, 514}, {{6, 6}, 498}};
   for (const auto& c : cases) {
     EXPECT_EQ(MatrixRows(false, c.heads).size(), c.rows);
-    EXPECT_LT(MatrixRows(true, c.heads).size(), 90u);
+    EXPECT_LT(MatrixRows(true, c.heads).size(), 100u);
     EXPECT_EQ(PairsOf(MatrixRows(true, c.heads)), PairsOf(MatrixRows(false, c.heads)));
   }
 }

@@ -30,6 +30,12 @@ void BlockRunner::Begin(std::vector<MicroBatchContext> contexts) {
   losses_.assign(contexts_.size(), at::Tensor());
   alive_.clear();
   output_gradients_.clear();
+  waiting_.clear();
+  delayed_->Take();
+}
+
+void BlockRunner::SplitBackward() {
+  for (MicroBatchContext& context : contexts_) context.delayed = delayed_;
 }
 
 absl::Status BlockRunner::Forward(int block, int micro_batch) {
@@ -38,6 +44,20 @@ absl::Status BlockRunner::Forward(int block, int micro_batch) {
 
 absl::Status BlockRunner::Backward(int block, int micro_batch) {
   return Catch(*model_.blocks[block], "backward", [&] { BackwardOrThrow(block, micro_batch); });
+}
+
+absl::Status BlockRunner::BackwardInput(int block, int micro_batch) {
+  delayed_->Hold();
+  const absl::Status done = Backward(block, micro_batch);
+  waiting_[{block, micro_batch}] = delayed_->Take();
+  return done;
+}
+
+absl::Status BlockRunner::BackwardWeight(int block, int micro_batch) {
+  return Catch(*model_.blocks[block], "backward", [&] {
+    AddDelayed(waiting_.at({block, micro_batch}));
+    waiting_.erase({block, micro_batch});
+  });
 }
 
 const std::vector<at::Tensor>& BlockRunner::OutputsOf(int block, int micro_batch) const {

@@ -8,7 +8,9 @@
 #include "ATen/core/Tensor.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "c10/util/intrusive_ptr.h"
 #include "trainer/model/block.h"
+#include "trainer/model/delayed_gradients.h"
 
 namespace muster::trainer {
 
@@ -27,8 +29,14 @@ class BlockRunner {
   // Sets the contexts of this rank's micro-batches and discards everything that was run before.
   // Those that are not for training are run forward alone: nothing is kept for a backward pass.
   void Begin(std::vector<MicroBatchContext> contexts);
+  // Prepares backward passes in two halves. Called before the forward passes.
+  void SplitBackward();
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
+  // The two halves of Backward() of a block that can split it: the gradients of its inputs, and of
+  // its weights.
+  absl::Status BackwardInput(int block, int micro_batch);
+  absl::Status BackwardWeight(int block, int micro_batch);
 
   // Returns what a block that has run passes on to the next one, which is on another rank.
   const std::vector<at::Tensor>& OutputsOf(int block, int micro_batch) const;
@@ -63,6 +71,8 @@ class BlockRunner {
   std::map<std::pair<int, int>, Boundary> alive_;
   // Gradients of the outputs of (block, micro-batch), left there by the block after it.
   std::map<std::pair<int, int>, std::vector<at::Tensor>> output_gradients_;
+  const c10::intrusive_ptr<DelayedGradients> delayed_ = c10::make_intrusive<DelayedGradients>();
+  std::map<std::pair<int, int>, std::vector<DelayedGradients::Item>> waiting_;
 };
 
 }  // namespace muster::trainer

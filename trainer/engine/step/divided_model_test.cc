@@ -144,7 +144,9 @@ std::string Name(const MeshShape& mesh, const Division& divided) {
 }
 
 std::string Name(PipelineSchedule schedule) {
-  return schedule == PipelineSchedule::kAllForwardFirst ? "all forward first" : "1F1B";
+  return schedule == PipelineSchedule::kAllForwardFirst ? "all forward first"
+         : schedule == PipelineSchedule::kZeroBubble    ? "zero bubble"
+                                                        : "1F1B";
 }
 
 std::string Name(ContextExchange exchange) {
@@ -153,7 +155,8 @@ std::string Name(ContextExchange exchange) {
 
 constexpr ContextExchange kExchanges[] = {ContextExchange::kHeads, ContextExchange::kRing};
 constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::kOneForwardOneBackward,
-                                           PipelineSchedule::kAllForwardFirst};
+                                           PipelineSchedule::kAllForwardFirst,
+                                           PipelineSchedule::kZeroBubble};
 
 class DividedModelTest : public testing::TestWithParam<ModelFamily> {};
 
@@ -208,6 +211,8 @@ TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
         MeshShape{.shard = 2, .context = 2}, MeshShape{.data = 2, .context = 2, .tensor = 2},
         MeshShape{.pipeline = 2, .shard = 2, .context = 2}}) {
     options.context_exchange = mesh.shard == 1 ? ContextExchange::kHeads : ContextExchange::kRing;
+    options.pipeline_schedule = mesh.pipeline == 2 ? PipelineSchedule::kZeroBubble
+                                                   : PipelineSchedule::kOneForwardOneBackward;
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
       SCOPED_TRACE(Name(mesh, divided));

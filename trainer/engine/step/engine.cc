@@ -1,5 +1,6 @@
 #include "trainer/engine/step/engine.h"
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <string>
@@ -44,6 +45,7 @@ TableShape ShapeOf(TrainingState& state) {
     shape.gradients_divided |= unit.divides_gradients();
     shape.values_divided |= unit.divides_values();
   }
+  shape.one_at_a_time = state.options().deterministic;
   for (const auto& block : state.model().blocks) {
     shape.can_split.push_back(block->can_split_backward());
   }
@@ -139,6 +141,9 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
                                    : std::make_unique<StageLink>(*groups.stages, options.device);
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
+  splits_backward_ = std::any_of(table_.begin(), table_.end(), [](const Task& task) {
+    return task.kind == TaskKind::kBackwardInput;
+  });
   evaluation_ = EvaluationTable(shape, {.stage = place.pipeline});
   reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
   return absl::OkStatus();
@@ -262,6 +267,7 @@ absl::Status Engine::LoadStep(int64_t step) {
   // A step that broke off has left some, and state may have been loaded since.
   casts_->ForgetAll();
   runner_.Begin(std::move(contexts));
+  if (splits_backward_) runner_.SplitBackward();
   reducer_->Begin();
   return absl::OkStatus();
 }
@@ -303,6 +309,8 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
     case TaskKind::kForward:
       return Forward(task);
     case TaskKind::kBackward:
+    case TaskKind::kBackwardInput:
+    case TaskKind::kBackwardWeight:
       return Backward(task);
     case TaskKind::kReduce:
       return reducer_->Reduce(task.unit);
@@ -333,11 +341,8 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, Ste
       const PhaseScope communication(timer_, Phase::kCommunication);
       return Exchange(task);
     }
-    case TaskKind::kBackwardInput:
-    case TaskKind::kBackwardWeight:
-      break;
   }
-  return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
+  return absl::InternalError(absl::StrCat("no task: ", ToString(task)));
 }
 
 absl::Status Engine::Exchange(const Task& task) {
@@ -372,14 +377,19 @@ absl::Status Engine::Forward(const Task& task) {
 }
 
 absl::Status Engine::Backward(const Task& task) {
-  MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
+  const bool whole = task.kind == TaskKind::kBackward;
+  const bool begins = task.kind != TaskKind::kBackwardWeight;
+  const bool ends = task.kind != TaskKind::kBackwardInput;
+  if (begins) MUSTER_RETURN_IF_ERROR(AwaitValues(task.block));
   for (size_t u = 0; u < state_.units().size(); ++u) {
     if (!IsLastUser(state_.units()[u], task.block)) continue;
     MUSTER_RETURN_IF_ERROR(reducer_->MicroBatchBegins(static_cast<int>(u)));
   }
-  MUSTER_RETURN_IF_ERROR(runner_.Backward(task.block, task.micro_batch));
+  MUSTER_RETURN_IF_ERROR(whole    ? runner_.Backward(task.block, task.micro_batch)
+                         : begins ? runner_.BackwardInput(task.block, task.micro_batch)
+                                  : runner_.BackwardWeight(task.block, task.micro_batch));
   for (size_t u = 0; u < state_.units().size(); ++u) {
-    if (!IsFirstUser(state_.units()[u], task.block)) continue;
+    if (!ends || !IsFirstUser(state_.units()[u], task.block)) continue;
     reducer_->MicroBatchDone(static_cast<int>(u), task.micro_batch);
   }
   return absl::OkStatus();

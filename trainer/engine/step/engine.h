@@ -132,6 +132,7 @@ class Engine {
   double busy_ = 0.0;                   // the timer's seconds at the last vote
   int64_t device_bytes_ = 0;            // of the device's memory
   TaskTable table_, evaluation_;
+  bool splits_backward_ = false;  // some of the table
   std::unique_ptr<GradientReducer> reducer_;
 
   at::Tensor positions_, all_positions_;   // of every context

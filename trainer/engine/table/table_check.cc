@@ -160,7 +160,7 @@ class RankCheck {
   }
 
   absl::Status Backward(const Task& task) {
-    MUSTER_RETURN_IF_ERROR(NeedValues(task));
+    if (task.kind != TaskKind::kBackwardWeight) MUSTER_RETURN_IF_ERROR(NeedValues(task));
     const auto it = done_.find({task.block, task.micro_batch});
     if (it == done_.end() || !it->second.forward) return Refuse(task, "comes before its forward");
     Progress& progress = it->second;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -70,7 +71,8 @@ struct Pass {
 class StagePasses {
  public:
   StagePasses(const TableShape& shape, const PipelinePlace& place)
-      : first_(shape.cut.first(place.stage)),
+      : can_split_(shape.can_split),
+        first_(shape.cut.first(place.stage)),
         end_(std::min(shape.blocks, shape.cut.first(place.stage + 1))),
         previous_(place.stage == 0 ? -1 : place.first_peer + place.stage - 1),
         next_(end_ == shape.blocks ? -1 : place.first_peer + place.stage + 1) {}
@@ -83,16 +85,28 @@ class StagePasses {
       if (b + 1 == end_) pass.after = Message(TaskKind::kSend, b, micro_batch, next_, false);
     }
   }
-  void Backward(int micro_batch, std::vector<Pass>& out) const {
+  // If `splits`, of the blocks that can split it only the half that other stages wait for.
+  void Backward(int micro_batch, bool splits, std::vector<Pass>& out) const {
     for (int b = end_ - 1; b >= first_; --b) {
       Pass& pass = out.emplace_back();
-      pass.task = {.kind = TaskKind::kBackward, .block = b, .micro_batch = micro_batch};
+      pass.task = {.kind = splits && CanSplit(b) ? TaskKind::kBackwardInput : TaskKind::kBackward,
+                   .block = b,
+                   .micro_batch = micro_batch};
       if (b + 1 == end_) pass.before = Message(TaskKind::kRecv, b, micro_batch, next_, true);
       if (b == first_) pass.after = Message(TaskKind::kSend, b - 1, micro_batch, previous_, true);
     }
   }
 
+  void BackwardWeights(int micro_batch, std::vector<Pass>& out) const {
+    for (int b = end_ - 1; b >= first_; --b) {
+      if (!CanSplit(b)) continue;
+      out.emplace_back().task = {
+          .kind = TaskKind::kBackwardWeight, .block = b, .micro_batch = micro_batch};
+    }
+  }
+
  private:
+  bool CanSplit(int block) const { return can_split_[static_cast<size_t>(block)]; }
   static std::optional<Task> Message(TaskKind kind, int block, int micro_batch, int peer,
                                      bool gradient) {
     if (peer < 0) return std::nullopt;
@@ -103,6 +117,7 @@ class StagePasses {
                 .gradient = gradient};
   }
 
+  const std::vector<bool>& can_split_;
   const int first_, end_;      // blocks
   const int previous_, next_;  // peers; -1: none
 };
@@ -114,14 +129,38 @@ std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, 
   const int ahead = place.schedule == PipelineSchedule::kAllForwardFirst && shape.cut.stages() > 1
                         ? micro_batches
                         : std::min(behind, micro_batches);
+  const bool splits = place.schedule == PipelineSchedule::kZeroBubble && shape.cut.stages() > 1;
+  // By so many micro-batches a stage puts off the gradients of weights: the later it is, the longer
+  // it waits at the end of the step.
+  const int lag = shape.one_at_a_time || shape.gradients_divided ? 0 : place.stage;
   std::vector<Pass> passes;
-  int forward = 0;
+  int forward = 0, weights = 0;
   while (forward < ahead) stage.Forward(forward++, passes);
   for (int backward = 0; backward < micro_batches; ++backward) {
     if (forward < micro_batches) stage.Forward(forward++, passes);
-    stage.Backward(backward, passes);
+    stage.Backward(backward, splits, passes);
+    if (splits && weights + lag <= backward) stage.BackwardWeights(weights++, passes);
   }
+  while (splits && weights < micro_batches) stage.BackwardWeights(weights++, passes);
   return passes;
+}
+
+// Returns for each pass the units of the stage whose gradients are whole after it, for its
+// micro-batch.
+std::vector<std::vector<int>> WholeAfter(const TableShape& shape, const std::vector<Pass>& passes) {
+  std::map<std::pair<int, int>, size_t> last;  // by unit and micro-batch
+  for (size_t p = 0; p < passes.size(); ++p) {
+    const Task& task = passes[p].task;
+    if (task.kind != TaskKind::kBackward && task.kind != TaskKind::kBackwardWeight) continue;
+    for (size_t u = 0; u < shape.unit_users.size(); ++u) {
+      const std::vector<int>& users = shape.unit_users[u];
+      if (!std::binary_search(users.begin(), users.end(), task.block)) continue;
+      last[{static_cast<int>(u), task.micro_batch}] = p;
+    }
+  }
+  std::vector<std::vector<int>> whole(passes.size());
+  for (const auto& [unit, pass] : last) whole[pass].push_back(unit.first);
+  return whole;
 }
 
 // Returns true if a stage has users of the unit.
@@ -131,15 +170,9 @@ bool IsOfStage(const TableShape& shape, int unit, int stage) {
                      [&](int block) { return shape.cut.StageOf(block) == stage; });
 }
 
-// Returns the first user of a unit in a stage that has one.
-int FirstUser(const TableShape& shape, int unit, int stage) {
-  const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
-  return *std::find_if(users.begin(), users.end(),
-                       [&](int block) { return shape.cut.StageOf(block) == stage; });
-}
-
 // Appends passes through blocks, with the values that they need gathered one block ahead, and after
-// each what `after` appends. Of passes of micro-batches from `own` on nothing runs but that.
+// each, by its number, what `after` appends. Of passes of micro-batches from `own` on nothing runs
+// but that.
 template <typename After>
 void Append(const TableShape& shape, const std::vector<Pass>& passes, int own, TaskTable& table,
             const After& after) {
@@ -147,7 +180,7 @@ void Append(const TableShape& shape, const std::vector<Pass>& passes, int own, T
   std::vector<bool> whole(static_cast<size_t>(units));
   const auto needs = [&](size_t pass, int unit) {
     const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
-    return pass < passes.size() &&
+    return pass < passes.size() && passes[pass].task.kind != TaskKind::kBackwardWeight &&
            std::binary_search(users.begin(), users.end(), passes[pass].task.block);
   };
   const auto gather_for = [&](size_t pass) {
@@ -170,7 +203,7 @@ void Append(const TableShape& shape, const std::vector<Pass>& passes, int own, T
       table.push_back({.kind = TaskKind::kRelease, .unit = u});
       whole[static_cast<size_t>(u)] = false;
     }
-    after(pass.task);
+    after(p);
   }
 }
 
@@ -190,14 +223,11 @@ TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
   const int units = static_cast<int>(shape.unit_users.size());
   const int rounds = shape.gradients_divided || shape.values_divided ? most : micro_batches;
   const std::vector<Pass> passes = PassesOf(shape, place, rounds);
-  Append(shape, passes, micro_batches, table, [&](const Task& pass) {
-    if (pass.kind != TaskKind::kBackward) return;
-    if (!shape.gradients_divided && pass.micro_batch != rounds - 1) return;
-    for (int u = 0; u < units; ++u) {
-      if (!IsOfStage(shape, u, place.stage) || FirstUser(shape, u, place.stage) != pass.block) {
-        continue;
-      }
-      table.push_back({.kind = TaskKind::kReduce, .unit = u});
+  const std::vector<std::vector<int>> whole_after = WholeAfter(shape, passes);
+  Append(shape, passes, micro_batches, table, [&](size_t pass) {
+    if (!shape.gradients_divided && passes[pass].task.micro_batch != rounds - 1) return;
+    for (const int unit : whole_after[pass]) {
+      table.push_back({.kind = TaskKind::kReduce, .unit = unit});
     }
   });
   table.push_back({.kind = TaskKind::kVote});
@@ -218,7 +248,7 @@ TaskTable EvaluationTable(const TableShape& shape, const PipelinePlace& place) {
   std::vector<Pass> passes;
   StagePasses(shape, place).Forward(0, passes);
   TaskTable table;
-  Append(shape, passes, 1, table, [](const Task&) {});
+  Append(shape, passes, 1, table, [](size_t) {});
   return table;
 }
 

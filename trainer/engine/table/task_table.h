@@ -17,7 +17,8 @@ namespace muster::trainer {
 // and the engine runs nothing else. Pure.
 //
 //   Forward, Backward      block and micro_batch; Backward also adds the parameters' gradients
-//   BackwardInput/Weight   the two halves of Backward, for blocks that can split it
+//   BackwardInput/Weight   the two halves of Backward, for blocks that can split it; the second one
+//                          needs no values of the block's units
 //   Gather, Reduce         unit; start a collective among the ranks that share the unit. The blocks
 //                          that use the unit wait for its Gather, the Vote for every Reduce
 //   Release                unit; frees the values that a Gather brought
@@ -75,6 +76,9 @@ struct TableShape {
   // A rank has whole gradients of a unit during a backward pass only, and whole values only between
   // a Gather and a Release. Values that rest elsewhere count as divided, even by one.
   bool gradients_divided = false;
+  // The gradients of one micro-batch are whole before those of the next begin: they are added up in
+  // a fixed order.
+  bool one_at_a_time = false;
   bool values_divided = false;
 };
 

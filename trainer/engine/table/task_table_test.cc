@@ -87,6 +87,41 @@ TEST(PipelineTableTest, TheBubbleIsThatOfTheFormulaAndOneForwardOneBackwardKeeps
   }
 }
 
+// With passes of equal cost F = B = W the stages wait for (p - 1)(F + B - W) of the time (Qi et
+// al., 2023, table 2), and none keeps more than the first one does with 1F1B.
+TEST(PipelineTableTest, ZeroBubbleFillsTheEndOfAStepWithGradientsOfWeights) {
+  for (int stages = 2; stages <= 5; ++stages) {
+    for (int micro_batches = stages; micro_batches <= 9; ++micro_batches) {
+      TableShape shape = Stages(stages, 2);
+      shape.can_split.assign(shape.can_split.size(), true);
+      const auto tables =
+          MakeTables(shape, {.pipeline = stages}, micro_batches, PipelineSchedule::kZeroBubble);
+      ASSERT_TRUE(tables.ok()) << tables.status();
+      const auto report = CheckTables(shape, tables->distinct);
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_NEAR(report->bubble, (stages - 1.0) / (3.0 * micro_batches + stages - 1.0), 1e-12)
+          << stages << " x " << micro_batches;
+      EXPECT_EQ(report->most_alive, std::min(stages, micro_batches));
+    }
+  }
+}
+
+// Gradients that are added up one micro-batch after the other are not put off, which still frees
+// the stages before from waiting for them.
+TEST(PipelineTableTest, ZeroBubbleKeepsTheGradientsOfMicroBatchesApartWhereTheyMustBe) {
+  TableShape shape = Stages(4, 2);
+  shape.can_split.assign(shape.can_split.size(), true);
+  shape.one_at_a_time = true;
+  const auto bubble = [&](PipelineSchedule schedule) {
+    const auto tables = MakeTables(shape, {.pipeline = 4}, 8, schedule);
+    return CheckTables(shape, tables->distinct)->bubble;
+  };
+  const double zero = bubble(PipelineSchedule::kZeroBubble);
+  EXPECT_LT(zero, 0.75 * bubble(PipelineSchedule::kOneForwardOneBackward));
+  shape.one_at_a_time = false;
+  EXPECT_LT(bubble(PipelineSchedule::kZeroBubble), zero);
+}
+
 TEST(PipelineTableTest, EveryDivisionOfUnequalSharesPassesTheCheck) {
   for (const int stages : {1, 2, 4}) {
     for (const bool gradients : {false, true}) {
@@ -96,11 +131,17 @@ TEST(PipelineTableTest, EveryDivisionOfUnequalSharesPassesTheCheck) {
         shape.gradients_divided = gradients;
         shape.values_divided = values;
         const MeshShape mesh{.pipeline = stages, .data = 2, .shard = 2};
-        const auto tables = MakeTables(shape, mesh, 7);
-        ASSERT_TRUE(tables.ok()) << tables.status();
-        EXPECT_EQ(tables->distinct.size(), 2u * static_cast<size_t>(stages));
-        const auto report = CheckTables(shape, tables->distinct);
-        EXPECT_TRUE(report.ok()) << report.status();
+        // Blocks at the ends, such as an embedding, cannot split their backward passes.
+        for (int b = 1; b + 1 < shape.blocks; ++b) shape.can_split[static_cast<size_t>(b)] = true;
+        for (const PipelineSchedule schedule :
+             {PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kAllForwardFirst,
+              PipelineSchedule::kZeroBubble}) {
+          const auto tables = MakeTables(shape, mesh, 7, schedule);
+          ASSERT_TRUE(tables.ok()) << tables.status();
+          EXPECT_EQ(tables->distinct.size(), 2u * static_cast<size_t>(stages));
+          const auto report = CheckTables(shape, tables->distinct);
+          EXPECT_TRUE(report.ok()) << report.status();
+        }
       }
     }
   }

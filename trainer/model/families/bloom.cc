@@ -87,6 +87,7 @@ class BloomLayer final : public LayeredBlock {
         b.stream + Residual(down_(m, context), b.stream, DropoutSite::kMlp, context);
     return {.tensors = {x}};
   }
+  bool can_split_backward() const override { return true; }
 
  private:
   DropoutPlace At(DropoutSite site) const { return {place_.probability, place_.layer, site}; }

@@ -91,6 +91,7 @@ class LlamaLayer final : public LayeredBlock {
         down_(SwiGlu(gate_(n, context), up_(n, context)), context).view(b.stream.sizes());
     return {.tensors = {x}};
   }
+  bool can_split_backward() const override { return true; }
 
  private:
   const DropoutPlace dropout_;

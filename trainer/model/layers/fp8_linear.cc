@@ -44,7 +44,8 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, bool in_out, bool gradient_mode,
-                            const c10::intrusive_ptr<WeightCasts>& casts, Fp8Input* input) {
+                            const c10::intrusive_ptr<WeightCasts>& casts, Fp8Input* input,
+                            const c10::intrusive_ptr<DelayedGradients>& delayed) {
     const bool saves_x = gradient_mode && weight.requires_grad();
     Fp8Input own;
     const Fp8Matrix fp8_x = (input == nullptr ? own : *input).Of(x, saves_x);
@@ -53,6 +54,7 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
     context->saved_data["in_out"] = in_out;
     context->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
     Save(*context, casts);
+    Save(*context, delayed);
     ProductOptions options{.result = x.scalar_type(), .fast_sums = true};
     if (bias) {
       context->saved_data["bias"] = static_cast<int64_t>(bias->scalar_type());
@@ -76,15 +78,17 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
                                    {.result = type});
     }
     if (of_weight) {
-      const at::Tensor product = in_out ? TimesTransposed(Columns(x), Columns(g), {})
-                                        : TimesTransposed(Columns(g), Columns(x), {});
-      weight_gradient = AddToGradient(weight, product, Factor());
+      weight_gradient = NowOrLater(*context, weight, [x, weight, g, in_out] {
+        const at::Tensor product = in_out ? TimesTransposed(Columns(x), Columns(g), {})
+                                          : TimesTransposed(Columns(g), Columns(x), {});
+        return AddToGradient(weight, product, Factor());
+      });
     }
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
       bias_gradient = BiasGradient(gradients[0], static_cast<at::ScalarType>(bias->second.toInt()));
     }
     return {x_gradient,   weight_gradient, bias_gradient, at::Tensor(),
-            at::Tensor(), at::Tensor(),    at::Tensor()};
+            at::Tensor(), at::Tensor(),    at::Tensor(),  at::Tensor()};
   }
 };
 
@@ -99,8 +103,10 @@ const Fp8Matrix& Fp8Input::Of(const at::Tensor& x, bool columns) {
 
 at::Tensor Fp8Linear(const at::Tensor& x, const at::Tensor& weight,
                      const std::optional<at::Tensor>& bias, bool in_out,
-                     const c10::intrusive_ptr<WeightCasts>& casts, Fp8Input* input) {
-  return Fp8Function::apply(x, weight, bias, in_out, c10::GradMode::is_enabled(), casts, input);
+                     const c10::intrusive_ptr<WeightCasts>& casts, Fp8Input* input,
+                     const c10::intrusive_ptr<DelayedGradients>& delayed) {
+  return Fp8Function::apply(x, weight, bias, in_out, c10::GradMode::is_enabled(), casts, input,
+                            delayed);
 }
 
 }  // namespace muster::trainer

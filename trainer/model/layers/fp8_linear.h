@@ -6,6 +6,7 @@
 #include "ATen/core/Tensor.h"
 #include "c10/util/intrusive_ptr.h"
 #include "trainer/kernels/fp8_matrix.h"
+#include "trainer/model/delayed_gradients.h"
 #include "trainer/model/weight_casts.h"
 
 namespace muster::trainer {
@@ -32,10 +33,11 @@ class Fp8Input {
 // Returns x [rows, in] times weight [in, out], if `in_out`, or times the transpose of weight
 // [out, in], plus bias [out] if there is one. Weights in FP8 are asked of `casts`, if it is not
 // null, in the forward pass and again in the backward pass. Layers with the same x share `input`;
-// the numbers are the same without.
+// the numbers are the same without. `delayed` is as for LinearInOut().
 at::Tensor Fp8Linear(const at::Tensor& x, const at::Tensor& weight,
                      const std::optional<at::Tensor>& bias, bool in_out,
-                     const c10::intrusive_ptr<WeightCasts>& casts = {}, Fp8Input* input = nullptr);
+                     const c10::intrusive_ptr<WeightCasts>& casts = {}, Fp8Input* input = nullptr,
+                     const c10::intrusive_ptr<DelayedGradients>& delayed = {});
 
 }  // namespace muster::trainer
 

@@ -31,12 +31,14 @@ at::Tensor CastWeightGradient(const at::Tensor& weight, const at::Tensor& a, con
 }
 
 // y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
-class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
+class OwnLinear final : public torch::autograd::Function<OwnLinear> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, bool transposed) {
+                            const std::optional<at::Tensor>& bias, bool transposed,
+                            const c10::intrusive_ptr<DelayedGradients>& delayed) {
     context->save_for_backward({x, weight});
     context->saved_data["transposed"] = transposed;
+    Save(*context, delayed);
     context->saved_data["bias"] = bias.has_value();
     return TimesTransposed(x, transposed ? weight.t() : weight, bias);
   }
@@ -51,11 +53,12 @@ class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
       x_gradient = TimesTransposed(g, transposed ? weight : weight.t());
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient =
-          transposed ? WeightGradient(weight, x.t(), g) : WeightGradient(weight, g.t(), x);
+      weight_gradient = NowOrLater(*context, weight, [x, weight, g, transposed] {
+        return transposed ? WeightGradient(weight, x.t(), g) : WeightGradient(weight, g.t(), x);
+      });
     }
     if (context->saved_data["bias"].toBool()) bias_gradient = g.sum(0);
-    return {x_gradient, weight_gradient, bias_gradient, at::Tensor()};
+    return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor()};
   }
 };
 
@@ -66,10 +69,12 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, bool transposed,
-                            const c10::intrusive_ptr<WeightCasts>& casts) {
+                            const c10::intrusive_ptr<WeightCasts>& casts,
+                            const c10::intrusive_ptr<DelayedGradients>& delayed) {
     context->save_for_backward({x, weight});
     context->saved_data["transposed"] = transposed;
     Save(*context, casts);
+    Save(*context, delayed);
     if (bias) context->saved_data["bias"] = static_cast<int64_t>(bias->scalar_type());
     const at::Tensor cast = Cast(casts, weight, x.scalar_type());
     const auto cast_bias = bias ? std::optional(Cast(casts, *bias, x.scalar_type())) : std::nullopt;
@@ -86,12 +91,14 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
       x_gradient = g.matmul(transposed ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient = CastWeightGradient(weight, transposed ? x.t() : g.t(), transposed ? g : x);
+      weight_gradient = NowOrLater(*context, weight, [x, weight, g, transposed] {
+        return CastWeightGradient(weight, transposed ? x.t() : g.t(), transposed ? g : x);
+      });
     }
     if (const auto bias = context->saved_data.find("bias"); bias != context->saved_data.end()) {
       bias_gradient = BiasGradient(g, static_cast<at::ScalarType>(bias->second.toInt()));
     }
-    return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor()};
+    return {x_gradient, weight_gradient, bias_gradient, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -99,22 +106,24 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
 
 at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias,
-                       const c10::intrusive_ptr<WeightCasts>& casts) {
+                       const c10::intrusive_ptr<WeightCasts>& casts,
+                       const c10::intrusive_ptr<DelayedGradients>& delayed) {
   if (x.scalar_type() != weight.scalar_type()) {
-    return CastLinear::apply(x, weight, bias, true, casts);
+    return CastLinear::apply(x, weight, bias, true, casts, delayed);
   }
-  if (UsesOneDnn(x)) return OneDnnLinear::apply(x, weight, bias, true);
+  if (UsesOneDnn(x) || delayed) return OwnLinear::apply(x, weight, bias, true, delayed);
   return bias ? at::addmm(*bias, x, weight) : at::mm(x, weight);
 }
 
 at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias,
-                       const c10::intrusive_ptr<WeightCasts>& casts) {
+                       const c10::intrusive_ptr<WeightCasts>& casts,
+                       const c10::intrusive_ptr<DelayedGradients>& delayed) {
   if (x.scalar_type() != weight.scalar_type()) {
-    return CastLinear::apply(x, weight, bias, false, casts);
+    return CastLinear::apply(x, weight, bias, false, casts, delayed);
   }
-  if (!UsesOneDnn(x)) return at::linear(x, weight, bias);
-  return OneDnnLinear::apply(x, weight, bias, false);
+  if (UsesOneDnn(x) || delayed) return OwnLinear::apply(x, weight, bias, false, delayed);
+  return at::linear(x, weight, bias);
 }
 
 LinearOptions ColumnParallel(LinearOptions options, int64_t pieces, int64_t blocks) {
@@ -157,9 +166,11 @@ at::Tensor Linear::Multiply(const LinearInput& x, const std::optional<at::Tensor
   // Each layer casts for itself, so that the gradients of a wider input are added up in its type.
   const at::Tensor cast = x.rows().to(context.compute_type);
   const bool in_out = layout_ == LinearOptions::Layout::kInOut;
-  if (context.fp8) return Fp8Linear(cast, weight, bias, in_out, context.casts, &x.fp8());
-  return in_out ? LinearInOut(cast, weight, bias, context.casts)
-                : LinearOutIn(cast, weight, bias, context.casts);
+  if (context.fp8) {
+    return Fp8Linear(cast, weight, bias, in_out, context.casts, &x.fp8(), context.delayed);
+  }
+  return in_out ? LinearInOut(cast, weight, bias, context.casts, context.delayed)
+                : LinearOutIn(cast, weight, bias, context.casts, context.delayed);
 }
 
 at::Tensor Linear::operator()(const LinearInput& x, const MicroBatchContext& context) const {

@@ -10,6 +10,7 @@
 #include "ATen/core/Tensor.h"
 #include "c10/util/intrusive_ptr.h"
 #include "trainer/model/block.h"
+#include "trainer/model/delayed_gradients.h"
 #include "trainer/model/layers/fp8_linear.h"
 #include "trainer/model/layers/layered_block.h"
 #include "trainer/model/weight_casts.h"
@@ -20,18 +21,21 @@ namespace muster::trainer {
 // gradient gets one; in FP32, products of few rows are added to the gradient of a weight that is a
 // leaf with memory for it, so that torch::autograd::grad() is only for weights without.
 // Deterministic for equal shapes and one thread. The product is in the type of x: weights of
-// another type are cast to it, through `casts` if it is not null.
+// another type are cast to it, through `casts` if it is not null. If `delayed` is not null and
+// holds, the gradient of the weight, which is a leaf with memory for it, is left there.
 
 // Returns x [rows, in] times weight [in, out], plus bias [out] if there is one: the Conv1D of the
 // original GPT-2.
 at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias,
-                       const c10::intrusive_ptr<WeightCasts>& casts = {});
+                       const c10::intrusive_ptr<WeightCasts>& casts = {},
+                       const c10::intrusive_ptr<DelayedGradients>& delayed = {});
 
 // Returns x [rows, in] times the transpose of weight [out, in], plus bias [out] if there is one.
 at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight,
                        const std::optional<at::Tensor>& bias = std::nullopt,
-                       const c10::intrusive_ptr<WeightCasts>& casts = {});
+                       const c10::intrusive_ptr<WeightCasts>& casts = {},
+                       const c10::intrusive_ptr<DelayedGradients>& delayed = {});
 
 struct LinearOptions {
   int64_t in = 0;

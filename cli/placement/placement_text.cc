@@ -98,10 +98,12 @@ void PrintGang(const Json& page) {
   for (const Json& worker : ArrayField(page, "workers")) {
     const std::string path = StringField(worker, "path");
     const std::string node = StringField(worker, "node");
-    std::printf("  worker %-4ld %s\n", NumberField(worker, "index"),
+    const std::string mesh = StringField(worker, "mesh");
+    std::printf("  worker %-4ld %s%s%s\n", NumberField(worker, "index"),
                 node.empty()   ? "-"
                 : path.empty() ? node.c_str()
-                               : path.c_str());
+                               : path.c_str(),
+                mesh.empty() ? "" : "  ", mesh.c_str());
   }
 }
 

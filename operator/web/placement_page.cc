@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/json_fields.h"
 #include "operator/api/defaults.h"
 #include "operator/api/training_job.h"
 #include "operator/api/validation.h"
@@ -24,6 +25,8 @@
 #include "operator/reconcile/pod/pod_builder.h"
 #include "operator/scheduler/cluster/node_health.h"
 #include "operator/web/not_found.h"
+#include "planner/layout.h"
+#include "planner/mesh_text.h"
 
 namespace muster::control {
 namespace {
@@ -203,6 +206,21 @@ void TellSize(const TrainingJob& job, Json& page) {
   if (!resize.empty()) page["size"]["resized"] = resize;
 }
 
+// Tells where along the axes of the mesh the ranks of each worker are while all workers train.
+void TellMesh(v1alpha1::TrainingJobSpec spec, Json& page) {
+  Default(spec);
+  if (!spec.has_trainer()) return;
+  const int workers = spec.workers().count(), ranks = planner::RanksOf(spec.workers());
+  const v1alpha1::Mesh mesh = planner::LayOutRanks(spec.trainer().parallelism(), workers * ranks);
+  for (Json& worker : page["workers"]) {
+    const int64_t index = NumberField(worker, "index");
+    const bool trains = index >= 0 && index < workers;  // the others are spares
+    if (!trains) continue;
+    const std::string places = planner::MeshText(mesh, static_cast<int>(index) * ranks, ranks);
+    if (!places.empty()) worker["mesh"] = places;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key) {
@@ -212,6 +230,7 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
   Json json = ToJson(report);
   json["job"] = kube::ToString(key);
   TellSize(*job, json);
+  TellMesh(job->spec, json);
   if (report.decision > 0) json["decision"] = report.decision;
   if (report.start) json["start"] = ToJson(*report.start, report.now);
   return json;
@@ -235,6 +254,7 @@ absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& m
   Json page = ToJson(forecast.report);
   page["job"] = kube::ToString({job->ns, job->name});
   TellForecast(forecast, page);
+  TellMesh(job->spec, page);
   return page;
 }
 

@@ -57,6 +57,22 @@ TEST_F(PlacementPageTest, AHypotheticalJobGetsItsNodes) {
   EXPECT_EQ((*page)["workers"][3], (Json{{"index", 3}, {"node", "b"}}));
 }
 
+TEST_F(PlacementPageTest, EachWorkerSaysWhereItsRanksAreInTheMesh) {
+  AddNode("a", "rack-1", 4);
+  Json job = *ParseJson(Manifest(2, "leaf"));
+  job["spec"].erase("template");
+  job["spec"]["workers"]["ranks"] = 2;
+  job["spec"]["trainer"] = *ParseJson(
+      R"({"model": {"preset": "gpt2-nano"}, "data": {"uri": "corpus.txt"},
+          "train": {"steps": 10, "globalBatch": 8, "microBatch": 2, "sequence": 64},
+          "parallelism": {"tensor": 2, "pipeline": 2}})");
+  job["spec"]["checkpoint"]["uri"] = "out";
+  const auto page = WhatIfPage(world_.scheduler, DumpJson(job));
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ((*page)["workers"].size(), 2u);
+  EXPECT_EQ((*page)["workers"][1]["mesh"], "pipeline 1 of 2, tensor 0-1 of 2");
+}
+
 TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
   AddNode("a", "rack-1", 2);
   AddNode("b", "rack-2", 4);

@@ -276,6 +276,12 @@ run_plain_build() {
   grep -E 'error:' "$RESULTS/plain.log" | head -40 >&2 || true
 }
 
+# Bugs that are known from other trainers are planted, one after the other, and must be found.
+run_mutations() {
+  announce "planted bugs"
+  timed "planted bugs" "$MUSTER_ROOT/tests/mutations/run" >&2
+}
+
 # Starts two busy processes for each core, which end with this one however it ends.
 start_load() {
   local i

@@ -10,31 +10,36 @@ namespace muster::planner {
 // Returns the number of ranks of one worker: its GPUs, or `ranks` if it has none; at least 1. Pure.
 int RanksOf(const v1alpha1::WorkersSpec& workers);
 
-// Return how many ranks divide each layer, into how many stages the layers are divided, how many
-// ranks divide each sequence, and how many therefore work on one micro-batch; at least 1. Pure.
+// The functions below are pure. Unset numbers count as 1.
+
+// Returns the number of ranks that divide each layer.
 int TensorOf(const v1alpha1::ParallelismSpec& parallelism);
+// Returns the number of stages.
 int PipelineOf(const v1alpha1::ParallelismSpec& parallelism);
+// Returns the number of ranks that divide each sequence.
 int ContextOf(const v1alpha1::ParallelismSpec& parallelism);
+// Returns the number of ranks that work on one micro-batch: the product of the three above.
 int RanksOfMicroBatch(const v1alpha1::ParallelismSpec& parallelism);
-// Returns among how many ranks the spec itself says that zero divides the state; 1 if it says none.
+// Returns parallelism.shard, or 1 if it is unset or zero is 0.
 int ShardOf(const v1alpha1::ParallelismSpec& parallelism);
 
-// Returns the layout of a round. `ranks` is a positive multiple of RanksOfMicroBatch(). Where
-// parallelism.shard does not divide the others, the state is divided among the next larger number
-// that does, so that no rank holds more of it than the job asked for; fewer ranks than `shard` all
-// divide it. Pure.
+// Returns the layout of a round. `ranks` must be a positive multiple of RanksOfMicroBatch(); the
+// quotient is the number of groups. With zero, the shard axis is the smallest number >=
+// parallelism.shard that divides the number of groups, so that no rank holds more than the job
+// asked for. If `shard` is unset, or there are fewer groups than `shard`, all groups divide the
+// state.
 v1alpha1::Mesh LayOutRanks(const v1alpha1::ParallelismSpec& parallelism, int ranks);
 
-// Returns what a rank of the layout holds of a copy of the state. Tensor is the innermost axis of
-// the numbers of ranks, then context, whose ranks hold the same, and shard; pipeline is the
-// outermost. Pure.
+// Returns the slice of a copy of the state that a rank holds. Ranks are numbered as pipeline x data
+// x shard x context x tensor, with tensor innermost. Ranks that differ in data or context only hold
+// the same slice. Requires 0 <= rank < the number of ranks.
 v1alpha1::StateSlice SliceOfRank(const v1alpha1::Mesh& mesh, int rank);
 
-// Returns how many of `workers` form a round: the most that fill the stages of a pipeline alike,
-// with a multiple of parallelism.shard ranks in each. Where no number does, the most that fill the
-// stages form one if that leaves the state divided among at least `shard` ranks, or
-// parallelism.minShard; 0 otherwise. The ranks of a tensor and of a context group count as one.
-// Pure.
+// Returns how many of `workers` form a round. It is the largest number that gives every stage
+// equally many whole tensor and context groups, in a multiple of parallelism.shard. If there is no
+// such number, `shard` need not divide: it is the largest number that fills the stages and context
+// groups, provided that at least parallelism.minShard groups (or `shard`, if that is unset) then
+// divide the state. Otherwise returns 0.
 int WorkersThatForm(const v1alpha1::ParallelismSpec& parallelism, int ranks_of_worker, int workers);
 
 }  // namespace muster::planner

@@ -18,15 +18,19 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum);
 
-// The peak memory of one rank with plain data parallelism, an estimate that errs on the high side.
+// The peak memory of one rank, an estimate that should not be too low. EstimateMemory() returns
+// that of a rank that holds the whole state of its part of the model; DivideMemory() applies ZeRO.
 struct MemoryEstimate {
   int64_t parameters = 0;
-  // Copies of the weights in the type of products, if that is another. FP8 has two, row after row
-  // and column after column, in the room of one in BF16.
+  // Copies of the weights in the type of matrix products, if that differs from the weights' type.
+  // FP8 needs two copies, one by rows and one by columns, which together are as large as one in
+  // BF16.
   int64_t casts = 0;
   int64_t gradients = 0;
   int64_t optimizer = 0;
-  // Activations of one micro-batch that all layers save for the backward pass.
+  // The tensors that the rank's layers save for the backward pass, of one micro-batch, or, in a
+  // pipeline, of as many micro-batches as there are stages. Includes biases and buffers of
+  // attention.
   int64_t activations = 0;
   // A chunk of a micro-batch's logits, and the gradients that are computed along with it.
   int64_t logits = 0;
@@ -41,17 +45,17 @@ struct MemoryEstimate {
   }
 };
 
-// How ranks divide the work on one micro-batch.
+// How ranks divide the work on one micro-batch. All numbers are at least 1.
 struct WorkDivision {
-  // The ranks that each have a part of every matrix, of the heads and, between products, of the
+  // The number of ranks that divide every matrix, the heads and, between matrix products, the
   // sequence.
   int32_t tensor = 1;
-  // The stages of a pipeline. Estimates are those of the first one: of a stage's share of the
-  // blocks, and of the embedding and the head the larger.
+  // The number of stages of the pipeline. An estimate counts a stage's share of the blocks, one
+  // embedding (the head is as large), and the activations of the first stage, which keeps the most.
   int32_t stages = 1;
-  // The ranks that each have a part of the sequence. They exchange it for heads of attention, or
-  // keys and values in a ring.
+  // The number of ranks that divide the sequence.
   int32_t context = 1;
+  // The context ranks pass keys and values around a ring. Otherwise they exchange heads.
   bool ring = false;
 };
 
@@ -83,10 +87,11 @@ struct UnitSizes {
 };
 UnitSizes UnitSizesOf(const ModelShape& shape, const WorkDivision& division = {});
 
-// Returns the memory of one of `shards` ranks that divide the state as a stage of ZeRO says
-// (Rajbhandari et al., 2020), from `whole`, that of a rank which holds it all. Of divided gradients
-// and values the rank also has those of the blocks that are in use as a whole. What it offloads is
-// in memory for the units in use only; the copy that a checkpoint is written from has all of it.
+// Returns the memory of one of `shards` ranks that divide the state. `zero` is the stage of ZeRO,
+// from 0 to 3 (Rajbhandari et al., 2020). `whole` is the memory of a rank that holds all of the
+// state. A rank that divides gradients or values also holds whole ones, for the blocks that it is
+// working on. Offloaded state is in memory only for the units in use, but the copy for a checkpoint
+// contains all of it. Requires units.parameters > 0 and shards >= 1.
 MemoryEstimate DivideMemory(const MemoryEstimate& whole, const UnitSizes& units, int zero,
                             int shards, const OffloadedParts& offloaded = {});
 

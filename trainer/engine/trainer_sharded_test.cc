@@ -109,6 +109,30 @@ TEST_F(TrainerShardedTest, ALivingJobBeginsToDivideItsState) {
   ExpectUndisturbedWeights(ranks);
 }
 
+// Sums are rounded in another order then, so the bits are those of no other run.
+TEST_F(TrainerShardedTest, ALivingJobBeginsToDivideItsSequences) {
+  auto a = Start(), b = Start();
+  const Ranks ranks = {a.get(), b.get()};
+  Prepare(ranks);
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(9);
+  Go(ranks, Fresh(1));
+  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  ++round_;
+  for (int r = 0; r < 2; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 2);
+  for (ThreadTrainer* rank : ranks) rank->feed().Release();
+  const ResumePoint resume = ResumeOf(AwaitReady(ranks), 2);
+  v1alpha1::Mesh mesh;
+  mesh.set_context(2);
+  for (ThreadTrainer* rank : ranks) rank->Go(round_, resume, mesh);
+  for (ThreadTrainer* rank : ranks) {
+    EXPECT_EQ(rank->AwaitJoined().error(), "");
+    const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+    EXPECT_TRUE(finished.succeeded()) << finished.message();
+    rank->Kill();
+  }
+  EXPECT_EQ(WeightsOf(*a), WeightsOf(*b));
+}
+
 class TrainerTensorTest : public TrainerShardedTest {
  protected:
   TrainerTensorTest() {

@@ -22,16 +22,18 @@ namespace muster::trainer {
 // Everything that a block may depend on besides its inputs and parameters. The tensors are on the
 // parameters' device.
 struct MicroBatchContext {
+  // In the comments here `sequence` is the number of this rank's tokens. It is the whole sequence
+  // unless there is a context axis; then it is this rank's runs (RunsOfSequence), ascending.
   at::Tensor tokens;  // int64 [batch, sequence]
-  // int64 [batch, sequence]; kIgnoredLabel where there is no valid token. If undefined, nothing is
-  // trained, and the last block returns logits.
+  // int64 [batch, sequence]: the token after each position, or kIgnoredLabel. If undefined, nothing
+  // is trained, and the last block returns logits.
   at::Tensor labels;
-  // int64 [sequence]; contexts of one engine share the tensor.
+  // int64 [sequence]: places in the whole sequence. Contexts of one engine share the tensor.
   at::Tensor positions;
-  // Where ranks of the context axis divide sequences, `tokens`, `labels` and `positions` are this
-  // rank's runs of them (RunsOfSequence), and these are the positions of all ranks, one rank after
-  // the other: int64 [ranks * sequence].
+  // int64 [ranks * sequence]: the positions of all ranks of the context axis, one rank after the
+  // other. Undefined without a context axis.
   at::Tensor all_positions;
+  // How attention crosses the context axis. It has no meaning without one.
   ContextExchange exchange = ContextExchange::kHeads;
   std::vector<int64_t> samples;  // global sample index of each row
   int64_t step = 0;              // the step being computed; counts from 1
@@ -76,8 +78,8 @@ class Block {
   // Takes views of the units' memory, in the order of parameters(). Called before Forward.
   virtual void Bind(std::vector<at::Tensor> views) = 0;
   virtual BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) = 0;
-  // Returns about how many numbers a forward pass multiplies for each token: the stages of a
-  // pipeline are cut by it. The elements of the block's matrices, unless it knows better.
+  // Returns about how many multiplications a forward pass takes for each token. The stages of a
+  // pipeline are cut by it. By default it is the number of elements of the block's matrices.
   virtual int64_t cost() const {
     int64_t cost = 0;
     for (const ParameterSpec& parameter : parameters()) {
@@ -89,7 +91,8 @@ class Block {
   }
   // Returns true if ranks along the tensor and context axes may divide what the block computes.
   virtual bool divides_sequence() const { return false; }
-  // Returns true if BackwardInput and BackwardWeight may run apart.
+  // Returns true if the backward pass leaves gradients of weights in context.delayed, if that is
+  // not null. The engine may then compute them in a BackwardWeight task after BackwardInput.
   virtual bool can_split_backward() const { return false; }
 };
 

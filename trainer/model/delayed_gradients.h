@@ -12,29 +12,33 @@
 
 namespace muster::trainer {
 
-// Splits a backward pass into the gradients of inputs, for which another rank waits, and those of
-// weights, for which none does (Qi et al., 2023, "Zero bubble pipeline parallelism"). While it
-// holds, a linear layer's backward pass leaves the product that is its weight's gradient here. All
-// that is left here is computed later, and has the same bits. One thread at a time; a backward pass
-// may run on others.
+// Splits a backward pass in two: first the gradients of inputs, for which another rank waits, then
+// the gradients of weights (Qi et al., 2023, "Zero bubble pipeline parallelism"). Between Hold()
+// and Take(), the backward pass of a linear layer does not compute the gradient of its weight. It
+// leaves a Product here instead, which keeps the layer's input and the gradient of its output in
+// memory. AddDelayed() computes it later, and the sum has the same bits if a backward pass uses
+// each weight once.
+//
+// Not thread-safe. Now() may run on autograd's thread, while the caller of the backward pass waits.
 class DelayedGradients : public torch::CustomClassHolder {
  public:
-  // Computes what a backward pass adds to the gradient of a leaf, or nothing if it added that
-  // itself.
+  // Returns what is to be added to the gradient of a weight. Returns an undefined tensor if it has
+  // added that to the gradient itself.
   using Product = std::function<at::Tensor()>;
   struct Item {
-    at::Tensor weight;
+    at::Tensor weight;  // a leaf whose grad() has memory
     Product product;
   };
 
+  // From now on Now() keeps products.
   void Hold() { holds_ = true; }
-  // Returns what was left here since Hold(), and holds no longer.
+  // Returns the products kept since Hold(), in the order of the backward pass, and ends Hold().
   std::vector<Item> Take() {
     holds_ = false;
     return std::exchange(items_, {});
   }
 
-  // Returns the product, or nothing if it is held back.
+  // Computes and returns the product. During Hold() keeps it, and returns an undefined tensor.
   at::Tensor Now(const at::Tensor& weight, Product product) {
     if (!holds_) return product();
     items_.push_back({weight, std::move(product)});

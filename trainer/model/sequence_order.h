@@ -10,26 +10,28 @@ namespace muster::trainer {
 
 // How attention reaches the tokens that other ranks of the context axis have.
 enum class ContextExchange {
-  // Ranks exchange runs of the sequence for heads, so that each attends with some heads over the
-  // whole sequence (Jacobs et al., 2023, "DeepSpeed Ulysses", section 3). A rank has one run of the
-  // sequence.
+  // Each rank gets the whole sequence for some of the heads, and gives away its tokens for the
+  // other heads (Jacobs et al., 2023, "DeepSpeed Ulysses", section 3). Rank r of n has run r of n
+  // equal runs.
   kHeads,
   // Keys and values go around a ring of the ranks (Liu et al., 2023, "Ring attention with blockwise
-  // transformers for near-infinite context"). A rank has two runs, one early and one late, because
-  // late queries attend to more keys than early ones: all ranks then compute as much.
+  // transformers for near-infinite context"). Rank r of n has the runs r and 2n - 1 - r of 2n equal
+  // runs. Late queries attend to more keys than early ones, so this gives all ranks equal work.
   kRing,
 };
 
-// Returns the number by which a sequence must be divisible for so many ranks.
+// The functions below are pure.
+
+// Returns the number that must divide the length of a sequence, so that `ranks` ranks can share it.
 int64_t SequenceMultiple(ContextExchange exchange, int ranks);
 
-// Returns the runs of a sequence that one of `ranks` has, ascending. Requires that
-// SequenceMultiple() divides the sequence.
+// Returns the positions that rank `rank` of `ranks` has of a sequence of `sequence` tokens, as runs
+// in ascending order. Requires that SequenceMultiple() divides `sequence`.
 std::vector<ElementRun> RunsOfSequence(ContextExchange exchange, int rank, int ranks,
                                        int64_t sequence);
 
-// Returns where the elements [begin, begin + count) lie of those that `runs` list, one run after
-// the other.
+// Puts `runs` one after the other into a list of elements, and returns its elements [begin, begin +
+// count), as runs of the original numbers. Elements past the end of the list are left out.
 std::vector<ElementRun> SomeOf(const std::vector<ElementRun>& runs, int64_t begin, int64_t count);
 
 }  // namespace muster::trainer

@@ -15,9 +15,10 @@ class StageCut {
  public:
   // One stage that has every block.
   StageCut() = default;
-  // Cuts blocks of these costs so that the costliest stage costs as little as it can; of such cuts
-  // it is the one whose earlier stages have the fewest blocks, for these keep more micro-batches.
-  // InvalidArgument if there are fewer blocks than stages.
+  // Cuts blocks with these costs (Block::cost()) so that the largest cost of a stage is as small as
+  // possible. If several cuts are equal in this, takes the one that gives early stages the fewest
+  // blocks, because early stages keep the most micro-batches. Returns InvalidArgument if `stages`
+  // is less than 1 or more than the number of blocks.
   static absl::StatusOr<StageCut> Make(std::span<const int64_t> costs, int stages);
 
   int stages() const { return static_cast<int>(firsts_.size()); }
@@ -35,17 +36,18 @@ class StageCut {
 
 // The order in which a stage of a pipeline runs the passes of micro-batches.
 enum class PipelineSchedule {
-  // Every forward pass, then every backward pass: what they keep grows with the micro-batches
-  // (GPipe; Huang et al., 2019).
+  // All forward passes, then all backward passes. A stage keeps the activations of all its
+  // micro-batches (GPipe; Huang et al., 2019).
   kAllForwardFirst,
-  // A backward pass as soon as there is one, and forward passes no further ahead than it takes to
-  // fill the stages behind: a stage keeps what as many micro-batches need as stages are left (1F1B;
-  // Narayanan et al., 2019).
+  // After a short start, forward and backward passes take turns. Stage s of p keeps the activations
+  // of at most p - s micro-batches (1F1B; Narayanan et al., 2019).
   kOneForwardOneBackward,
-  // The same, but a stage passes the gradients of its inputs back before it computes those of its
-  // weights, with which it fills the time in which it would wait (ZB-H1; Qi et al., 2023). Where
-  // the gradients of one micro-batch must be whole before those of the next begin, they are not put
-  // off further than that.
+  // Like 1F1B, but a stage first computes and sends the gradients of its inputs. It computes the
+  // gradients of its weights later, when it would wait: stage s puts them off by s micro-batches,
+  // so that every stage keeps at most p (ZB-H1; Qi et al., 2023). It puts them off only to the end
+  // of the same micro-batch if they are added in a fixed order, and not at all if ranks divide
+  // them:
+  // then it is 1F1B.
   kZeroBubble,
 };
 

@@ -118,6 +118,7 @@ std::string MatrixRow::name() const {
   return absl::StrCat(
       layout, copies ? " x 2 copies" : "", tensor > 1 ? absl::StrCat(", tensor ", tensor) : "",
       pipeline > 1 ? absl::StrCat(", pipeline ", pipeline) : "",
+      schedule == kZeroBubble ? ", zero bubble" : "",
       context > 1 ? absl::StrCat(", context ", context) : "", exchange == kRing ? " in a ring" : "",
       ", ", ranks, " ranks, ", micro_batches, " micro-batches", rest);
 }

@@ -8,28 +8,35 @@
 
 namespace muster::trainer {
 
-// The communicators of a round. If every rank holds the whole state, only `world` is set.
+// The communicators of a round, as this rank sees them. `world` is always set. The round's mesh
+// owns all of them, and they are valid until the round ends. A group of all ranks may be `world`.
 struct RoundGroups {
   Communicator* world = nullptr;
-  Communicator* shard = nullptr;     // the ranks that divide one copy of the state
-  Communicator* replicas = nullptr;  // the ranks that hold the same shard of the same part
-  Communicator* stages = nullptr;    // the ranks of one pipeline; null if there is one stage
+  // The ranks that divide one copy of the state. Null if the shard axis has one rank.
+  Communicator* shard = nullptr;
+  // The ranks that hold the same shard of the same part: those along the data and context axes.
+  // Null if they are all ranks of the round.
+  Communicator* replicas = nullptr;
+  // The ranks of one pipeline. Null if there is one stage.
+  Communicator* stages = nullptr;
   AxisGroups axes = {};
-  // Set if several ranks work on a micro-batch. `workers` are the ranks with micro-batches of their
-  // own, one of each micro-batch, that hold the same part of the model.
+  // The ranks along the data and shard axes. Together they have each micro-batch of a step once.
+  // Null if they are all ranks of the round.
   Communicator* workers = nullptr;
-  // Set if ranks divide sequences along the tensor axis: those that work on the same ones, and
-  // those that hold the same shard of units that are no parts.
+  // Set only if there is a tensor axis. `sequence` has the ranks that divide the same sequences,
+  // along the context and tensor axes. `whole_replicas` has the ranks that hold the same shard of a
+  // unit that the tensor axis does not divide.
   Communicator* sequence = nullptr;
   Communicator* whole_replicas = nullptr;
-  // Set on the first and the last of several stages, for units that both have: one rank of each
-  // stage, and both kinds of replicas of both stages.
+  // Set only on the first and the last of several stages, for units that both stages have. `ends`
+  // has one rank of each of the two stages. The others have the ranks of `replicas` and of
+  // `whole_replicas` on both stages.
   Communicator* ends = nullptr;
   Communicator* ends_replicas = nullptr;
   Communicator* ends_whole_replicas = nullptr;
 };
 
-// Returns the ranks with micro-batches of their own, among which gradients are summed.
+// Returns the ranks that together have each micro-batch of a step once (RoundGroups::workers).
 inline Communicator& WorkersOf(const RoundGroups& groups) {
   return groups.workers == nullptr ? *groups.world : *groups.workers;
 }

@@ -29,21 +29,27 @@ class BlockRunner {
   // Sets the contexts of this rank's micro-batches and discards everything that was run before.
   // Those that are not for training are run forward alone: nothing is kept for a backward pass.
   void Begin(std::vector<MicroBatchContext> contexts);
-  // Prepares backward passes in two halves. Called before the forward passes.
+  // Lets the backward passes of these micro-batches run in two halves. Call it after Begin() and
+  // before the first Forward(). Begin() undoes it.
   void SplitBackward();
+  // The functions below run in the order that a task table has; a call out of order is a bug, and
+  // is not always found.
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
-  // The two halves of Backward() of a block that can split it: the gradients of its inputs, and of
-  // its weights.
+  // The two halves of Backward(), for a block whose can_split_backward() is true. The first
+  // computes the gradients of inputs, and those of parameters that the block does not delay, such
+  // as biases. The second adds the gradients of weights that were delayed.
   absl::Status BackwardInput(int block, int micro_batch);
   absl::Status BackwardWeight(int block, int micro_batch);
 
-  // Returns what a block that has run passes on to the next one, which is on another rank.
+  // Returns the outputs of a block that has run, to be sent to the rank that has the next block.
+  // The reference is valid until the block's backward pass.
   const std::vector<at::Tensor>& OutputsOf(int block, int micro_batch) const;
-  // Takes the outputs of a block of another rank, for the next one.
+  // Takes the outputs of `block`, which ran on another rank. This rank has the next block.
   void TakeOutputs(int block, int micro_batch, std::vector<at::Tensor> outputs);
-  // Returns, and forgets, the gradients of such outputs, once the next block's backward has run.
-  // Undefined are those that do not depend on anything.
+  // Returns the gradients of outputs from TakeOutputs(), and forgets them and the outputs. The next
+  // block's backward pass must have run. The gradient of an output that the loss does not depend on
+  // is undefined.
   std::vector<at::Tensor> GradientsOf(int block, int micro_batch);
   // Takes the gradients of OutputsOf(), from another rank.
   void TakeGradients(int block, int micro_batch, std::vector<at::Tensor> gradients);

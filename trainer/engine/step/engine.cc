@@ -218,6 +218,10 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
   };
 }
 
+// Sets positions_ to this rank's positions in sequences of `sequence` tokens. With a context axis
+// also sets all_positions_. If the length is the same as before, keeps the tensors, so that tables
+// made for them find them equal without a comparison on the device. SequenceMultiple() must divide
+// the length.
 void Engine::SetPositions(int64_t sequence) {
   const Communicator* const ranks = groups_.axes.context;
   const at::Tensor& known = ranks == nullptr ? positions_ : all_positions_;
@@ -238,8 +242,10 @@ void Engine::SetPositions(int64_t sequence) {
   positions_ = all_positions_.narrow(0, ranks->rank() * own, own);
 }
 
-// Along the tensor axis each rank has the whole loss. Along the context axis each has that of its
-// tokens; they are added in the order of ranks, so that the sum does not depend on other numbers.
+// Returns the losses of this rank's micro-batches, FP64 on the host. Every rank of a tensor group
+// has the loss of the same tokens. A rank of a context group has the loss of its own tokens only.
+// The group's losses are added in the order of ranks, so that the sum has the same bits for any
+// number of groups. All ranks of a context group call this together.
 absl::StatusOr<at::Tensor> Engine::SumLosses(const at::Tensor& on_device) const {
   const at::Tensor own = on_device.cpu();
   Communicator* const ranks = groups_.axes.context;

@@ -129,10 +129,12 @@ std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, 
   const int ahead = place.schedule == PipelineSchedule::kAllForwardFirst && shape.cut.stages() > 1
                         ? micro_batches
                         : std::min(behind, micro_batches);
-  const bool splits = place.schedule == PipelineSchedule::kZeroBubble && shape.cut.stages() > 1;
+  // Divided gradients would be whole for all blocks of the stage until their weights' turn.
+  const bool splits = place.schedule == PipelineSchedule::kZeroBubble && shape.cut.stages() > 1 &&
+                      !shape.gradients_divided;
   // By so many micro-batches a stage puts off the gradients of weights: the later it is, the longer
   // it waits at the end of the step.
-  const int lag = shape.one_at_a_time || shape.gradients_divided ? 0 : place.stage;
+  const int lag = shape.one_at_a_time ? 0 : place.stage;
   std::vector<Pass> passes;
   int forward = 0, weights = 0;
   while (forward < ahead) stage.Forward(forward++, passes);

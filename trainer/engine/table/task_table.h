@@ -22,8 +22,9 @@ namespace muster::trainer {
 //   Gather, Reduce         unit; start a collective among the ranks that share the unit. The blocks
 //                          that use the unit wait for its Gather, the Vote for every Reduce
 //   Release                unit; frees the values that a Gather brought
-//   Send, Recv             micro_batch, peer, and block's outputs (if `gradient`, their gradient).
-//                          A Send is buffered. The peer is the place of the other rank's table in
+//   Send, Recv             block, micro_batch and peer; moves the outputs of `block`, or, if
+//                          `gradient`, the gradients of these outputs. A Send does not wait for its
+//                          Recv. `peer` is the index of the other rank's table in
 //                          LayoutTables.distinct
 //   Vote                   the collective among all ranks that decides the step
 //   Prepare, Apply         the optimizer's two halves; unit, or all units when it is -1
@@ -70,16 +71,18 @@ struct TableShape {
   std::vector<std::vector<int>> unit_users;
   // Blocks whose Backward may be split.
   std::vector<bool> can_split;
+  // The optimizer needs a Prepare and a Confirm before Apply.
   bool optimizer_prepares = false;
-  // The ranks divide the state: after Apply each has new values of its slices only.
+  // The ranks divide the state: after Apply a rank has new values of its own slices only.
   bool divided = false;
-  // A rank has whole gradients of a unit during a backward pass only, and whole values only between
-  // a Gather and a Release. Values that rest elsewhere count as divided, even by one.
+  // A rank has the whole gradient of a unit only from a backward pass to the Reduce after it.
   bool gradients_divided = false;
-  // The gradients of one micro-batch are whole before those of the next begin: they are added up in
-  // a fixed order.
-  bool one_at_a_time = false;
+  // A rank has the whole values of a unit only between a Gather and a Release. This is also true of
+  // one rank whose values are kept in files.
   bool values_divided = false;
+  // All gradients of one micro-batch are complete before those of the next begin, because they are
+  // added in a fixed order (deterministic mode).
+  bool one_at_a_time = false;
 };
 
 // A rank's place in a pipeline.
@@ -89,16 +92,18 @@ struct PipelinePlace {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
 };
 
-// Returns the table of one rank. Without a pipeline micro-batches run one after the other; in one,
-// in the schedule's order, and outputs and gradients go to the next and the previous stage. The
-// Reduce of a unit stands right after the last backward of its last user, so that it overlaps with
-// the backward of the blocks before it. If the state is divided, the values are gathered at the
-// end.
+// Returns the table of one rank that has `micro_batches` micro-batches. Without a pipeline they run
+// one after the other. In a pipeline they run in the order of place.schedule; the rank sends
+// outputs to the next stage, and gradients to the previous one.
 //
-// If gradients are divided, units are reduced after the backward of each micro-batch. If values are
-// divided, those of a block are gathered while the block before it runs, and released after the
-// last of the passes in a row that use them. Ranks then take part in the collectives of as many
-// rounds as the rank with the `most` micro-batches has.
+// The Reduce of a unit comes right after the pass that completes its gradient. In a backward pass
+// that is the pass of the unit's first user. So the collective overlaps with the backward passes of
+// the blocks before. If the state is divided but values are not, every unit is gathered at the end.
+//
+// If gradients are divided, each unit is reduced once for every micro-batch. If values are divided,
+// a unit is gathered one pass before it is needed, and released when the next pass does not need
+// it. In both cases every rank takes part in the collectives of `most` micro-batches, which is the
+// largest number that any rank has.
 TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
                     const PipelinePlace& place = {});
 
@@ -108,8 +113,9 @@ TaskTable EvaluationTable(const TableShape& shape, const PipelinePlace& place = 
 // Returns the number of micro-batches of the rank that has the most.
 int MostMicroBatches(const MeshShape& mesh, int64_t micro_batches);
 
-// The task tables of all ranks of a layout. Pipelines with as many micro-batches have the same
-// ones, and a check of the distinct ones is one of all, because no pipeline sends to another.
+// The task tables of all ranks of a layout. Two pipelines with equal numbers of micro-batches have
+// equal tables, which are stored once. No pipeline sends to another, so a check of the distinct
+// tables (CheckTables) checks every rank.
 struct LayoutTables {
   // Pipeline after pipeline, and in each by stage.
   std::vector<TaskTable> distinct;

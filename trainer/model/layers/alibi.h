@@ -28,12 +28,14 @@ class AlibiTable {
  public:
   explicit AlibiTable(int64_t heads) : heads_(heads) {}
 
-  // Returns those of some heads, [1, heads, queries, keys]: minus infinity for keys after the
-  // query. Positions are int64. Biases are computed in FP64 for kDouble and in FP32 otherwise, and
-  // returned in `type`.
+  // Returns the biases of some heads, [1, heads, queries, keys], on the positions' device:
+  // slope * (key - query), or minus infinity for a key after the query. `queries` and `keys` are
+  // positions in the whole sequence, int64 [queries] and [keys]. Biases are computed in FP64 for
+  // kDouble and in FP32 otherwise, and returned in `type`.
   at::Tensor Between(const at::Tensor& queries, const at::Tensor& keys, const HeadRange& heads,
                      c10::ScalarType type) const;
-  // The same for queries and keys of the same positions. Those of the last call are kept.
+  // Returns Between(positions, positions, heads, type). The table keeps the result, and returns it
+  // again for equal arguments. The reference is valid until the next call.
   const at::Tensor& For(const at::Tensor& positions, const HeadRange& heads, c10::ScalarType type);
 
  private:

@@ -209,7 +209,7 @@ at::Tensor AttendByHeads(const AttentionInputs& inputs, const DropoutPlace& drop
   const int64_t ranks = group.size(), heads = inputs.queries.size(1);
   TORCH_CHECK_VALUE(heads % ranks == 0, "a context axis of ", ranks, " ranks cannot share ", heads,
                     " heads of attention");
-  // Fewer heads of keys are repeated just so often that each rank gets some.
+  // If the ranks cannot divide the heads of keys, these are repeated until they can.
   const int64_t of_keys = std::lcm(inputs.keys.size(1), ranks);
   const variable_list parts =
       HeadsFunction::apply(inputs.queries, RepeatHeads(inputs.keys, of_keys),

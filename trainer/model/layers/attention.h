@@ -16,14 +16,16 @@ enum class HeadOrder {
   kByHead,  // query, key and value of a head, then those of the next: BLOOM
 };
 
-// Returns views of the queries, keys and values in `packed` [batch * sequence, 3 * heads * head
-// width], without biases.
+// Returns the queries, keys and values in `packed` [batch * sequence, 3 * heads * head width], each
+// as a view [batch, heads, sequence, head width]. `alibi` of the result is null.
 AttentionInputs SplitHeads(const at::Tensor& packed, int64_t batch, int64_t heads, HeadOrder order);
 
-// Computes causal attention with scores divided by the root of the head width, and returns
-// [batch * sequence, heads * head width]. Where ranks of the context axis divide the sequence, they
-// exchange what the context says; the number of ranks must divide that of query heads for
-// ContextExchange::kHeads. A collective that fails throws CommunicationError.
+// Computes causal attention: softmax(Q K^T / sqrt(head width)) V, with inputs.alibi added to the
+// scores, and dropout of the probabilities. Returns [batch * sequence, heads * head width], for
+// this rank's heads and tokens. If there is a context axis, its ranks exchange keys and values as
+// context.exchange says. Throws c10::ValueError if the exchange is kHeads and the number of ranks
+// does not divide the number of query heads, and CommunicationError if a collective fails. The
+// context's communicators must outlive the graph of the result.
 at::Tensor Attend(const AttentionInputs& inputs, const DropoutPlace& dropout,
                   const MicroBatchContext& context);
 

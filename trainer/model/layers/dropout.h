@@ -21,15 +21,18 @@ struct DropoutPlace {
   DropoutSite site = DropoutSite::kEmbedding;
 };
 
-// Returns true if anything is dropped.
+// Returns true if the context is for training and the probability is above 0.
 bool Drops(double probability, const MicroBatchContext& context);
 
-// Returns the mask that FillDropout draws, to multiply x with: its first dimension are the samples.
-// Of each sample x has the elements `runs`; ranks that divide a sample draw the mask of the whole.
+// Returns a mask to multiply x with, of the shape of x: 0 where an element is dropped, else about
+// 1 / (1 - probability) (FillDropout). It is FP64 if x is FP64, else FP32. The first dimension of x
+// has one entry for each of context.samples. `runs` are the elements of a sample that x has,
+// numbered within the whole sample. So ranks that divide a sample draw the bits of one rank.
 at::Tensor DropoutMask(const at::Tensor& x, std::span<const ElementRun> runs,
                        const DropoutPlace& place, const MicroBatchContext& context);
 
-// Multiplies x [batch, sequence, width] by a mask. The sequence is the run of this rank.
+// Returns x [batch, run, width] times its mask, or x if nothing is dropped. `run` are this rank's
+// tokens between blocks (RowsOf).
 at::Tensor Dropout(const at::Tensor& x, const DropoutPlace& place,
                    const MicroBatchContext& context);
 

@@ -53,7 +53,7 @@ class OwnLinear final : public torch::autograd::Function<OwnLinear> {
       x_gradient = TimesTransposed(g, transposed ? weight : weight.t());
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient = NowOrLater(*context, weight, [x, weight, g, transposed] {
+      weight_gradient = NowOrLater(*context, weight, [x = x.detach(), weight, g, transposed] {
         return transposed ? WeightGradient(weight, x.t(), g) : WeightGradient(weight, g.t(), x);
       });
     }
@@ -91,7 +91,7 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
       x_gradient = g.matmul(transposed ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) {
-      weight_gradient = NowOrLater(*context, weight, [x, weight, g, transposed] {
+      weight_gradient = NowOrLater(*context, weight, [x = x.detach(), weight, g, transposed] {
         return CastWeightGradient(weight, transposed ? x.t() : g.t(), transposed ? g : x);
       });
     }

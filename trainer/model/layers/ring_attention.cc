@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "ATen/TensorOperators.h"
 #include "ATen/core/ivalue.h"
+#include "ATen/ops/_fused_sdp_choice.h"
 #include "ATen/ops/_scaled_dot_product_flash_attention.h"
 #include "ATen/ops/_scaled_dot_product_flash_attention_backward.h"
 #include "ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h"
@@ -57,13 +59,20 @@ struct PieceGradients {
   at::Tensor queries, keys, values;  // keys and values have as many heads as queries
 };
 
-// The flash kernels have no biases on a GPU, and nowhere masks of ours.
+// The number that LibTorch gives to flash attention among its kernels (sdp::SDPBackend).
+constexpr int64_t kFlashKernel = 1;
+
+// Returns true if a flash kernel can compute the piece. Kernels on GPUs take no bias, and no kernel
+// takes our dropout masks.
 bool HasFlashKernel(const Piece& piece) {
   if (piece.mask.defined()) return false;
   if (piece.queries.is_cpu()) return true;
-  const at::ScalarType type = piece.queries.scalar_type();
-  return piece.queries.is_cuda() && !piece.bias.defined() &&
-         (type == at::kHalf || type == at::kBFloat16) && piece.queries.size(3) % 8 == 0;
+  // LibTorch pads other head widths itself where it chooses a kernel, and not here.
+  if (!piece.queries.is_cuda() || piece.bias.defined() || piece.queries.size(3) % 8 != 0) {
+    return false;
+  }
+  return at::_fused_sdp_choice(piece.queries, piece.keys, piece.values, {}, 0.0, piece.causal, {},
+                               false) == kFlashKernel;
 }
 
 at::Tensor ScoresOf(const Piece& piece) {
@@ -97,8 +106,10 @@ Attended Forward(const Piece& piece) {
   return {std::get<0>(attended), std::get<1>(attended)};
 }
 
-// `whole` is the result of these queries over all keys, and `gradient` its gradient: the
-// probabilities are those of the whole then, and so are the gradients of this piece.
+// Returns what this piece adds to the gradients. `whole` is the result of these queries for the
+// keys of all pieces, and `gradient` is the gradient of that result. With the logarithm of the
+// whole, exp(score - whole.log_sum) is a key's probability among all keys, so the pieces' gradients
+// simply add up (Dao, 2023, "FlashAttention-2", algorithm 2; `delta` is its D).
 PieceGradients Backward(const Piece& piece, const at::Tensor& gradient, const Attended& whole) {
   const bool causal = piece.causal && !piece.bias.defined();
   if (!HasFlashKernel(piece)) {
@@ -144,7 +155,7 @@ class Ring final : public torch::CustomClassHolder {
     Attended sum;
     at::Tensor pairs = own_pairs;
     for (int turn = 0; turn < ranks_; ++turn) {
-      const Message next = PassOn(pairs, turn, "keys");
+      Message next = PassOn(pairs, turn, "keys");
       const Turn now = At(turn);
       Attended piece = trainer::Forward(PieceOf(now, queries, pairs, mask));
       if (turn == 0) {
@@ -152,7 +163,7 @@ class Ring final : public torch::CustomClassHolder {
       } else {
         Merge(Rows(sum.output, now.queries), Rows(sum.log_sum, now.queries), piece);
       }
-      pairs = Arrived(next, pairs);
+      pairs = next.Arrive(pairs);
     }
     return {sum.output.to(queries.scalar_type()), sum.log_sum};
   }
@@ -168,21 +179,21 @@ class Ring final : public torch::CustomClassHolder {
     at::Tensor pairs = own_pairs, of_pairs = at::zeros(own_pairs.sizes(), wide);
     Message gradients_on_their_way;
     for (int turn = 0; turn < ranks_; ++turn) {
-      const Message next = PassOn(pairs, turn, "keys");
+      Message next = PassOn(pairs, turn, "keys");
       const Turn now = At(turn);
       const PieceGradients piece = trainer::Backward(
           PieceOf(now, queries, pairs, mask), Rows(gradient, now.queries).contiguous(),
           {Rows(whole.output, now.queries).contiguous(),
            Rows(whole.log_sum, now.queries).contiguous()});
-      of_pairs = Arrived(gradients_on_their_way, of_pairs);
+      of_pairs = gradients_on_their_way.Arrive(of_pairs);
       Rows(of_queries, now.queries).add_(piece.queries);
       const int64_t shared = pairs.size(2);
       Rows(of_pairs.select(0, 0), now.keys).add_(SumShared(piece.keys, shared, wide));
       Rows(of_pairs.select(0, 1), now.keys).add_(SumShared(piece.values, shared, wide));
-      pairs = Arrived(next, pairs);
+      pairs = next.Arrive(pairs);
       gradients_on_their_way = Start(of_pairs, "gradients of keys");
     }
-    return {of_queries, Arrived(gradients_on_their_way, of_pairs)};
+    return {of_queries, gradients_on_their_way.Arrive(of_pairs)};
   }
 
  private:
@@ -192,9 +203,28 @@ class Ring final : public torch::CustomClassHolder {
     ElementRun queries, keys;
     bool causal = false;
   };
-  struct Message {
-    at::Tensor received;
-    std::shared_ptr<Pending> pending;  // null: there is none
+  // A message on its way to this rank. An exception that passes waits for it, because the memory on
+  // both sides must stay until then.
+  class Message {
+   public:
+    Message() = default;
+    Message(at::Tensor received, std::unique_ptr<Pending> pending)
+        : received_(std::move(received)), pending_(std::move(pending)) {}
+    Message(Message&&) = default;
+    Message& operator=(Message&&) = default;
+    ~Message() {
+      if (pending_ != nullptr) (void)pending_->Wait();
+    }
+    // Waits for what is on its way and returns it, or `otherwise` if nothing is.
+    at::Tensor Arrive(const at::Tensor& otherwise) {
+      if (pending_ == nullptr) return otherwise;
+      ThrowIfError(std::exchange(pending_, nullptr)->Wait());
+      return received_;
+    }
+
+   private:
+    at::Tensor received_;
+    std::unique_ptr<Pending> pending_;  // null: nothing is on its way
   };
 
   // A rank's first run is early and its second late. To this rank's queries the early keys of
@@ -256,18 +286,12 @@ class Ring final : public torch::CustomClassHolder {
     std::vector<int64_t> from(n), to(n);
     from[static_cast<size_t>((group_.rank() + ranks_ - 1) % ranks_)] = here.numel();
     to[static_cast<size_t>((group_.rank() + 1) % ranks_)] = here.numel();
-    Message message{.received = at::empty_like(here)};
-    message.pending = group_.AllToAllV(message.received.view({-1}), std::move(from),
-                                       here.view({-1}), std::move(to), label);
-    return message;
+    const at::Tensor received = at::empty_like(here);
+    return {received, group_.AllToAllV(received.view({-1}), std::move(from), here.view({-1}),
+                                       std::move(to), label)};
   }
   Message PassOn(const at::Tensor& pairs, int turn, const char* label) const {
     return turn + 1 == ranks_ ? Message{} : Start(pairs, label);
-  }
-  static at::Tensor Arrived(const Message& message, const at::Tensor& otherwise) {
-    if (message.pending == nullptr) return otherwise;
-    ThrowIfError(message.pending->Wait());
-    return message.received;
   }
 
   // Adds what some keys contribute to the rows of a result.

@@ -20,22 +20,26 @@ struct AttentionInputs {
   std::shared_ptr<AlibiTable> alibi;
 };
 
-// Causal attention of this rank's queries to the keys of all ranks of the context axis, which have
-// the runs of ContextExchange::kRing: returns [batch, heads, sequence, head width], for scores
-// divided by the root of the head width.
+// Returns the causal attention of this rank's queries to the keys of all ranks of the context axis,
+// [batch, heads, sequence, head width]. Scores are divided by the root of the head width. Each rank
+// has the runs of ContextExchange::kRing.
 //
-// Keys and values go from rank to rank while those that are here are used, so that a rank has those
-// of two ranks at a time. What each turn adds is merged by the logarithms of the sums of
-// exponentials, which are kept with the result: the backward pass computes the probabilities again
-// from these, in a second round of the keys, whose gradients travel with them (Liu et al., 2023,
-// section 3). A rank's queries and the keys of another one are all masked or not at all, but for
-// its own keys.
+// In each turn a rank uses one rank's keys and values, and meanwhile sends them on to the next
+// rank. So it holds the keys and values of two ranks at a time. A turn gives an output and, for
+// each query, the logarithm of the sum of exp(score), in FP32 or FP64. The outputs of all turns are
+// merged with these logarithms (Dao et al., 2022, "FlashAttention", section 3.1). The result keeps
+// the logarithm for all keys. With it the backward pass computes the probabilities again while the
+// keys go around a second time; the gradients of the keys follow them (Liu et al., 2023, section
+// 3). In a turn with another rank's keys, a rank uses only the half of the queries, or of the keys,
+// that the causal mask leaves whole. Only its own keys need a mask.
 //
-// Needs a context axis. A collective that fails throws CommunicationError.
+// Requires context.axes.context, which must outlive the graph of the result, and
+// context.all_positions. Throws CommunicationError if a collective fails.
 at::Tensor RingAttend(const AttentionInputs& inputs, const DropoutPlace& dropout,
                       const MicroBatchContext& context);
 
-// Repeats each head for the heads of queries that share it.
+// Returns x [batch, own heads, sequence, width] as [batch, heads, sequence, width]: each head is
+// repeated heads / own heads times in a row. Requires that this is a whole number.
 at::Tensor RepeatHeads(const at::Tensor& x, int64_t heads);
 
 }  // namespace muster::trainer

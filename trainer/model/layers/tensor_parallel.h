@@ -19,8 +19,10 @@ namespace muster::trainer {
 // computes a share of a sum, which is added up as the sequence is divided again. So the gradient of
 // a parameter that all ranks hold whole is a share of a sum, too.
 //
-// Without a tensor axis (context.axes.tensor is null) these functions return their input. A
-// collective that fails throws CommunicationError.
+// Without a tensor axis (context.axes.tensor is null) GatherSequence, ReduceToSequence and OwnRun
+// return their input. If a collective fails, in the forward or the backward pass, they throw
+// CommunicationError. The communicators must outlive the graph. "The whole sequence" here is what
+// the ranks of one tensor group have together: with a context axis it is a part of the sequence.
 
 // Returns this rank's part of a model.
 ModelPart PartOf(const MicroBatchContext& context);
@@ -35,14 +37,18 @@ inline at::Tensor WholeRows(const at::Tensor& x, const MicroBatchContext& contex
   return GatherSequence(x, context).view({-1, x.size(2)});
 }
 
-// Returns this rank's run of the sum over the ranks of x, [batch, sequence, width].
+// Sums x [batch, sequence, width] over the ranks, and returns this rank's run of the sum, [batch,
+// sequence / ranks, width]. Its gradient is gathered from all ranks. Requires that the number of
+// ranks divides the sequence.
 at::Tensor ReduceToSequence(const at::Tensor& x, const MicroBatchContext& context);
 
-// Returns this rank's run of `whole`, whose `dimension` is the sequence. Needs no communication.
+// Returns this rank's run of `whole`, as a view. `dimension` is the one of the sequence. Does not
+// communicate.
 at::Tensor OwnRun(const at::Tensor& whole, int64_t dimension, const MicroBatchContext& context);
 
-// Returns the positions of this rank's run between blocks, of `run` tokens, in the sequence as a
-// whole, which ranks of the context axis divide first.
+// Returns the positions, in the undivided sequence, of the `run` tokens that this rank has between
+// blocks. The context axis divides a sequence first (RunsOfSequence), then the tensor axis divides
+// each rank's part. There are several runs if the tokens are not neighbours.
 std::vector<ElementRun> RowsOf(int64_t run, const MicroBatchContext& context);
 
 }  // namespace muster::trainer

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -45,53 +46,68 @@
 #include "trainer/comm/round_store.h"
 #include "trainer/engine/link/phase_timer.h"
 #include "trainer/engine/link/round_groups.h"
+#include "trainer/engine/link/round_mesh.h"
 #include "trainer/engine/state/training_state.h"
 #include "trainer/engine/step/engine.h"
 #include "trainer/model/families/model_factory.h"
+#include "trainer/model/sequence_order.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/schedule.h"
+#include "trainer/parallel/stages.h"
 
 namespace muster::trainer {
 namespace {
 
-// The groups of a round in which so many neighbouring ranks divide one copy of the state.
+// The groups of a layout, which meet in a store of rank 0.
 class Groups {
  public:
   // Rank 0 serves the store and writes its endpoint to a file.
-  Groups(int rank, int world, int shards, const std::string& store_file) {
+  Groups(const MeshShape& shape, int rank, const std::string& store_file) {
     const std::string file = store_file + ".endpoint";
+    const int world = shape.size();
     if (rank == 0 && world > 1) {
       store_ = OrDie(StartRoundStore());
       OkOrDie(WriteFileAtomically(FileSystem(), file, store_->endpoint()));
     }
     while (world > 1 && !Exists(FileSystem(), file)) poll(nullptr, 0, 5);
     const std::string store = world > 1 ? OrDie(ReadFile(FileSystem(), file)) : "";
-    world_ = Connect({.rank = rank, .size = world, .tag = "bench", .store = store});
-    if (shards == 1) return;
-    const MeshShape mesh{.data = world / shards, .shard = shards};
-    shard_ = Join("shard", mesh.Group(rank, {MeshAxis::kShard}), rank, store);
-    replicas_ = Join("replicas", mesh.Group(rank, {MeshAxis::kData}), rank, store);
+    const auto connect = [&](const std::string& tag, const std::vector<int>& ranks, int own) {
+      const auto place = std::find(ranks.begin(), ranks.end(), own) - ranks.begin();
+      return MakeGlooCommunicator({.rank = static_cast<int>(place),
+                                   .size = static_cast<int>(ranks.size()),
+                                   .tag = absl::StrCat("bench-", tag),
+                                   .store = ranks.size() > 1 ? store : ""});
+    };
+    std::vector<int> all(static_cast<size_t>(world));
+    std::iota(all.begin(), all.end(), 0);
+    world_ = OrDie(connect("world", all, rank));
+    mesh_ = std::make_unique<Mesh>(OrDie(Mesh::Create(shape, *world_, connect)));
+    groups_ = OrDie(MakeGroups(*mesh_, *world_));
   }
-  RoundGroups get() const { return {world_.get(), shard_.get(), replicas_.get()}; }
+  RoundGroups get() const { return groups_; }
 
  private:
-  static std::unique_ptr<Communicator> Join(const std::string& name, const std::vector<int>& ranks,
-                                            int rank, const std::string& store) {
-    const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
-    return Connect({.rank = static_cast<int>(place),
-                    .size = static_cast<int>(ranks.size()),
-                    .tag = absl::StrCat("bench-", name, "-", ranks.front()),
-                    .store = ranks.size() > 1 ? store : ""});
-  }
-  static std::unique_ptr<Communicator> Connect(const GlooOptions& options) {
-    return OrDie(MakeGlooCommunicator(options));
-  }
-
   std::unique_ptr<RoundStore> store_;
-  std::unique_ptr<Communicator> world_, shard_, replicas_;
+  std::unique_ptr<Communicator> world_;
+  std::unique_ptr<Mesh> mesh_;
+  RoundGroups groups_;
 };
 
-TrainingOptions OptionsOf(const Json& config, int zero) {
+// Returns the layout that the configuration asks for: `shards` ranks divide the state with zero,
+// and the axes are tensor, pipeline and context.
+MeshShape MeshOf(const Json& config, int world) {
+  MeshShape mesh{.pipeline = config.value("pipeline", 1),
+                 .context = config.value("context", 1),
+                 .tensor = config.value("tensor", 1)};
+  const int workers = world / mesh.size();
+  mesh.shard = config.value("zero", 0) > 0 ? config.value("shards", workers) : 1;
+  mesh.data = workers / mesh.shard;
+  OkOrDie(mesh.Check(world));
+  return mesh;
+}
+
+TrainingOptions OptionsOf(const Json& config, const MeshShape& mesh) {
+  const int zero = config.value("zero", 0);
   TrainingOptions options;
   options.seed = 1;
   const bool bf16 = config.value("precision", "fp32") == "bf16";
@@ -102,11 +118,16 @@ TrainingOptions OptionsOf(const Json& config, int zero) {
   options.optimizer.make = &MakeAdamW;
   options.schedule = {.rate = &ConstantRate, .peak = 3e-4};
   options.divided = {.values = zero >= 3, .gradients = zero >= 2};
+  options.parts = mesh.tensor;
+  options.stages = mesh.pipeline;
+  if (config.value("ring", false)) options.context_exchange = ContextExchange::kRing;
+  if (config.value("zeroBubble", false)) options.pipeline_schedule = PipelineSchedule::kZeroBubble;
   return options;
 }
 
-Json Memory(const planner::ModelShape& model, const TrainingOptions& options, int zero,
+Json Memory(const planner::ModelShape& model, const MeshShape& mesh, int zero,
             const TrainingState& state, const CountingAllocator& counted) {
+  const TrainingOptions& options = state.options();
   int64_t values = 0, gradients = 0, optimizer = 0;
   for (size_t u = 0; u < state.units().size(); ++u) {
     const Unit& unit = state.units()[u];
@@ -119,12 +140,17 @@ Json Memory(const planner::ModelShape& model, const TrainingOptions& options, in
       optimizer += bytes(each);
     }
   }
+  const planner::ModelShape shape = planner::CompleteShape(model);
+  const planner::WorkDivision division{.tensor = mesh.tensor,
+                                       .stages = mesh.pipeline,
+                                       .context = mesh.context,
+                                       .ring = options.context_exchange == ContextExchange::kRing};
   const planner::MemoryEstimate whole = planner::EstimateMemory(
-      planner::CompleteShape(model), planner::Precision::kFp32,
-      static_cast<int32_t>(options.micro_batch), static_cast<int32_t>(options.sequence),
-      planner::OptimizerKind::kAdamW);
+      shape, planner::Precision::kFp32, static_cast<int32_t>(options.micro_batch),
+      static_cast<int32_t>(options.sequence), planner::OptimizerKind::kAdamW,
+      planner::LogitsPlace::kCpu, division);
   const planner::MemoryEstimate expected = planner::DivideMemory(
-      whole, planner::UnitSizesOf(planner::CompleteShape(model)), zero, state.shard().count);
+      whole, planner::UnitSizesOf(shape, division), zero, state.shard().count);
   return {{"values", values},
           {"gradients", gradients},
           {"optimizer", optimizer},
@@ -132,7 +158,8 @@ Json Memory(const planner::ModelShape& model, const TrainingOptions& options, in
           {"expected",
            {{"values", expected.parameters},
             {"gradients", expected.gradients},
-            {"optimizer", expected.optimizer}}}};
+            {"optimizer", expected.optimizer},
+            {"step", expected.activations + expected.logits}}}};
 }
 
 void Print(const std::string& line) {
@@ -153,25 +180,27 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
       config.value("countMemory", false) ? &CountingAllocator::Install() : nullptr;
   const planner::ModelShape model = OrDie(ShapeOf(config.at("shape")));
   const int zero = config.value("zero", 0);
-  TrainingOptions options = OptionsOf(config, zero);
+  const MeshShape mesh = MeshOf(config, world);
+  TrainingOptions options = OptionsOf(config, mesh);
   options.device = OrDie(UseDevice(config.value("device", "cpu")));
   at::globalContext().setAllowTF32CuBLAS(config.value("tf32", false));
-  const int shards = zero > 0 ? config.value("shards", world) : 1;
-  const Shard shard{rank % shards, shards};
-  const auto state = OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, shard));
+  const MeshCoordinates at = mesh.CoordinatesOf(rank);
+  const auto state =
+      OrDie(TrainingState::Create(OrDie(MakeModel(model)), options, {at.shard, mesh.shard},
+                                  /*files=*/nullptr, at.tensor, at.pipeline));
   OkOrDie(state->InitializeFresh());
   RandomFeed feed(options, model.vocabulary);
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
-  const Groups groups(rank, world, shards, store);
+  const Groups groups(mesh, rank, store);
   OkOrDie(engine.BeginAlone(groups.get()));
   Print("ready");
   if (counted != nullptr) counted->ResetPeak();
   for (std::string line; std::getline(std::cin, line);) {
     absl::string_view trace = line;
     if (line == "memory" && counted != nullptr) {
-      Print(Memory(model, options, zero, *state, *counted).dump());
+      Print(Memory(model, mesh, zero, *state, *counted).dump());
     } else if (line == "memory") {
       Print(Json{{"peak", OrDie(TakeDevicePeak(options.device))}}.dump());
     } else if (absl::ConsumePrefix(&trace, "trace ")) {

@@ -40,11 +40,11 @@ class Attention(torch.nn.Module):
         self.k_proj, self.v_proj = (linear(width, key_value_heads * self.head_width) for _ in range(2))
 
     def forward(self, x, cosine, sine):
-        batch, length, width = x.shape
+        batch, length, _ = x.shape
         q, k, v = (p(x).view(batch, length, -1, self.head_width).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
         q, k = turn(q, cosine, sine), turn(k, cosine, sine)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        return self.o_proj(y.transpose(1, 2).reshape(batch, length, width))
+        return self.o_proj(y.transpose(1, 2).reshape(batch, length, -1))
 
 
 class Mlp(torch.nn.Module):

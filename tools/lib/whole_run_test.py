@@ -85,6 +85,7 @@ STUBS = {
     "tools/setup": "#!/bin/sh\n",
     "tools/lint": "#!/bin/sh\necho 'lint: 0 findings, 0 notes'\n",
     "tools/testenv": '#!/bin/sh\necho "$1" >>"$FAKE/testenv"\n[ "$1" != status ]\n',
+    "tests/mutations/run": '#!/bin/sh\necho planted >"$FAKE/planted"\n',
     "tools/fuzz": '#!/bin/sh\necho "ok frame_fuzz: 9 inputs" >>"$4"\necho "$2" >"$FAKE/fuzzed"\n',
 }
 
@@ -160,6 +161,7 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(self.targets_of("default"), [[PURE, UNIT, INTEGRATION], [LONE]])
         self.assertIn("--test_env=MUSTER_FULL=1", self.calls("test", "asan")[0]["arguments"])
         self.assertEqual(len(self.calls("build", "plain")), 1)
+        self.assertTrue((self.fake / "planted").exists())
         self.assertEqual(set(self.limits("build") + self.limits("test")), {0}, "no limit")
 
     def test_fast_needs_no_control_plane(self):

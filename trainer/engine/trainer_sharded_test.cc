@@ -53,6 +53,15 @@ class TrainerShardedTest : public TrainerTest {
       EXPECT_GE(rank->outbox().Await(FromTrainer::kStalled).stalled().version().step(), 8);
     }
   }
+  // Waits until every rank computes step 9, and prepares a next round of the same ranks.
+  std::vector<RankPosition> PrepareAgainInStepNine(const Ranks& ranks) {
+    for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+    ++round_;
+    const int count = static_cast<int>(ranks.size());
+    for (int r = 0; r < count; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, count);
+    for (ThreadTrainer* rank : ranks) rank->feed().Release();
+    return AwaitReady(ranks);
+  }
 };
 
 TEST_F(TrainerShardedTest, RanksThatDivideTheStateTrainToTheEnd) {
@@ -99,11 +108,7 @@ TEST_F(TrainerShardedTest, ALivingJobBeginsToDivideItsState) {
   Prepare(ranks);
   for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(9);
   Go(ranks, Fresh(1));
-  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
-  ++round_;
-  for (int r = 0; r < 2; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 2);
-  for (ThreadTrainer* rank : ranks) rank->feed().Release();
-  const auto positions = AwaitReady(ranks);
+  const auto positions = PrepareAgainInStepNine(ranks);
   EXPECT_EQ(positions[0].slice().shards(), 0);
   Go(ranks, ResumeOf(positions, 2), 2);
   ExpectUndisturbedWeights(ranks);
@@ -116,11 +121,7 @@ TEST_F(TrainerShardedTest, ALivingJobBeginsToDivideItsSequences) {
   Prepare(ranks);
   for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(9);
   Go(ranks, Fresh(1));
-  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
-  ++round_;
-  for (int r = 0; r < 2; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 2);
-  for (ThreadTrainer* rank : ranks) rank->feed().Release();
-  const ResumePoint resume = ResumeOf(AwaitReady(ranks), 2);
+  const ResumePoint resume = ResumeOf(PrepareAgainInStepNine(ranks), 2);
   v1alpha1::Mesh mesh;
   mesh.set_context(2);
   for (ThreadTrainer* rank : ranks) rank->Go(round_, resume, mesh);
@@ -192,11 +193,7 @@ TEST_F(TrainerTensorTest, TheRanksOfAPartCeaseToDivideIt) {
   Prepare(ranks);
   for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(9);
   Go(ranks, Fresh(1), 2);
-  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
-  ++round_;
-  for (int r = 0; r < 4; ++r) ranks[static_cast<size_t>(r)]->Prepare(round_, r, 4);
-  for (ThreadTrainer* rank : ranks) rank->feed().Release();
-  const auto positions = AwaitReady(ranks);
+  const auto positions = PrepareAgainInStepNine(ranks);
   EXPECT_EQ(positions[3].slice().shard(), 3);
   EXPECT_EQ(positions[1].slice().shard(), 2) << "the first shard of the second part";
   EXPECT_EQ(positions[1].slice().shards(), 4);

@@ -21,8 +21,8 @@ int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
 // Returns how many of `workers` workers form a round (planner/layout.h). The others wait as spares.
 int WorkersThatForm(const v1alpha1::TrainingJobSpec& spec, int workers);
-// Returns true if the number of ranks of a round has to suit parallelism.shard or
-// parallelism.pipeline.
+// Returns true if the number of ranks of a round has to suit parallelism.shard,
+// pipeline or context.
 bool FormsByMultiples(const v1alpha1::TrainingJobSpec& spec);
 // Names the multiple, e.g. "parallelism.shard, 4".
 std::string MultipleText(const v1alpha1::TrainingJobSpec& spec);

@@ -55,9 +55,9 @@ struct Heads {
   int keys = 0;
 };
 
-// Returns all rows in FP64 for a model with so many heads, which ranks have or exchange whole. If
-// `pairwise`, returns a part of them, in which any two values of two axes (layout, ranks,
-// micro-batches per worker, optimizer, what rests in files) stand in one row.
+// Returns all rows in FP64 for a model with these heads. Layouts that would cut a head are left
+// out. If `pairwise`, returns a part of the rows, in which any two values of two axes (layout,
+// ranks, micro-batches per worker, optimizer, what rests in files) stand in one row.
 std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads);
 
 // Returns rows in BF16, of one number of micro-batches: what state of another type than the

@@ -132,8 +132,8 @@ std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, 
   // Divided gradients would be whole for all blocks of the stage until their weights' turn.
   const bool splits = place.schedule == PipelineSchedule::kZeroBubble && shape.cut.stages() > 1 &&
                       !shape.gradients_divided;
-  // By so many micro-batches a stage puts off the gradients of weights: the later it is, the longer
-  // it waits at the end of the step.
+  // A stage puts the gradients of its weights off by so many micro-batches. Later stages wait
+  // longer at the end of a step.
   const int lag = shape.one_at_a_time ? 0 : place.stage;
   std::vector<Pass> passes;
   int forward = 0, weights = 0;

@@ -43,8 +43,8 @@ at::ScalarType WideType(const at::Tensor& x) {
 // Some queries and some keys, [batch, heads, number, head width].
 struct Piece {
   at::Tensor queries, keys, values;
-  at::Tensor bias;      // [1, heads, queries, keys], in the wide type; undefined: there is none
-  at::Tensor mask;      // of dropout, [batch, heads, queries, keys]; undefined: nothing is dropped
+  at::Tensor bias;  // [1, heads, queries, keys], in the wide type; undefined if scores have no bias
+  at::Tensor mask;  // of dropout, [batch, heads, queries, keys]; undefined: nothing is dropped
   bool causal = false;  // query i sees the keys up to i; a bias hides the others itself
 
   double scale() const { return 1.0 / std::sqrt(static_cast<double>(queries.size(3))); }

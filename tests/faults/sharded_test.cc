@@ -123,21 +123,28 @@ DisturbedJobSpec InTwoParts(int workers, const std::string& more = "") {
 void ExpectStateOf(const std::string& name, const DisturbedJobSpec& job, LocalRun& run) {
   const auto undisturbed = NewRun(name, job);
   ASSERT_TRUE(undisturbed->Start().ok());
-  ExpectStateOf(*undisturbed, run, kSteps);
+  ExpectStateOf(*undisturbed, run, job.steps);
+}
+
+// Kills one of so many ranks, and expects that the job goes on without loss and ends as an
+// undisturbed run of `undisturbed` does.
+void ExpectGoesOnWithout(size_t victim, size_t ranks, const std::string& name,
+                         const DisturbedJobSpec& job, const DisturbedJobSpec& undisturbed) {
+  auto run = StartUntilStep(25, name, job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), ranks) << run->Output();
+  kill(trainers[victim], SIGKILL);
+  ExpectStateOf(absl::StrCat(name, "-undisturbed"), undisturbed, *run);
+  EXPECT_GE(RoundOf(*run), 2) << run->Output();
+  EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
 }
 
 void ExpectStateOfTwoParts(LocalRun& run) { ExpectStateOf("two-parts", InTwoParts(1), run); }
 
 TEST(TensorTest, APartThatAnotherWorkerHoldsIsSentAndNoStepIsLost) {
   for (const char* zero : {"", ", zero: 3, shard: 1"}) {
-    auto run =
-        StartUntilStep(25, absl::StrCat("part-", std::string(zero).size()), InTwoParts(2, zero));
-    const std::vector<pid_t> trainers = run->Trainers();
-    ASSERT_EQ(trainers.size(), 4u) << run->Output();
-    kill(trainers[1], SIGKILL);
-    ExpectStateOfTwoParts(*run);
-    EXPECT_GE(RoundOf(*run), 2) << run->Output();
-    EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+    ExpectGoesOnWithout(1, 4, absl::StrCat("part-", std::string(zero).size()), InTwoParts(2, zero),
+                        InTwoParts(1));
   }
 }
 
@@ -178,13 +185,8 @@ DisturbedJobSpec InTwoRuns(int workers, const std::string& exchange) {
 
 TEST(ContextTest, ARankThatDividesSequencesIsReplacedAndNoStepIsLost) {
   for (const char* exchange : {"Heads", "Ring"}) {
-    auto run = StartUntilStep(25, absl::StrCat("context-", exchange), InTwoRuns(4, exchange));
-    const std::vector<pid_t> trainers = run->Trainers();
-    ASSERT_EQ(trainers.size(), 4u) << run->Output();
-    kill(trainers[1], SIGKILL);
-    ExpectStateOf(absl::StrCat("two-runs-", exchange), InTwoRuns(2, exchange), *run);
-    EXPECT_GE(RoundOf(*run), 2) << run->Output();
-    EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+    ExpectGoesOnWithout(1, 4, absl::StrCat("context-", exchange), InTwoRuns(4, exchange),
+                        InTwoRuns(2, exchange));
   }
 }
 
@@ -214,13 +216,7 @@ void ExpectStateOfTwoStages(LocalRun& run) { ExpectStateOf("two-stages", InTwoSt
 
 TEST(PipelineTest, AStageThatAnotherWorkerHoldsIsSentAndNoStepIsLost) {
   for (const size_t victim : {size_t{1}, size_t{2}}) {
-    auto run = StartUntilStep(25, absl::StrCat("stage-", victim), InTwoStages(4));
-    const std::vector<pid_t> trainers = run->Trainers();
-    ASSERT_EQ(trainers.size(), 4u) << run->Output();
-    kill(trainers[victim], SIGKILL);
-    ExpectStateOfTwoStages(*run);
-    EXPECT_GE(RoundOf(*run), 2) << run->Output();
-    EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
+    ExpectGoesOnWithout(victim, 4, absl::StrCat("stage-", victim), InTwoStages(4), InTwoStages(2));
   }
 }
 
@@ -261,31 +257,17 @@ DisturbedJobSpec AlongSeveralAxes(int workers, const std::string& more) {
           .parallelism = absl::StrCat("{tensor: 2", more, "}")};
 }
 
-// Kills a rank of four workers, and expects the state of an undisturbed run of `undisturbed`.
-void ExpectNoLossAlongSeveralAxes(const std::string& name, const DisturbedJobSpec& job,
-                                  size_t victim, const DisturbedJobSpec& undisturbed) {
-  auto run = StartUntilStep(10, name, job);
-  const std::vector<pid_t> trainers = run->Trainers();
-  ASSERT_EQ(trainers.size(), 8u) << run->Output();
-  kill(trainers[victim], SIGKILL);
-  const auto other = NewRun(absl::StrCat(name, "-undisturbed"), undisturbed);
-  ASSERT_TRUE(other->Start().ok());
-  ExpectStateOf(*other, *run, kFewSteps);
-  EXPECT_GE(RoundOf(*run), 2) << run->Output();
-  EXPECT_THAT(run->Output(), Not(HasSubstr("is not whole")));
-}
-
 // The worker of the killed rank is given up. Two of the three that are left fill the stages.
 TEST(SeveralAxesTest, AJobOfThreeAxesGoesOnWithFewerWorkers) {
   DisturbedJobSpec job = AlongSeveralAxes(4, ", pipeline: 2, zero: 1, shard: 1");
   job.on_rank_failure = "Shrink";
-  ExpectNoLossAlongSeveralAxes("3d", job, 5, AlongSeveralAxes(2, ", pipeline: 2"));
+  ExpectGoesOnWithout(5, 8, "3d", job, AlongSeveralAxes(2, ", pipeline: 2"));
 }
 
 // The rank beside it in its group has the same part of the same stage.
 TEST(SeveralAxesTest, ARankIsReplacedFromTheOneThatDividesItsSequences) {
   const DisturbedJobSpec job = AlongSeveralAxes(4, ", pipeline: 2, context: 2");
-  ExpectNoLossAlongSeveralAxes("4d", job, 0, job);
+  ExpectGoesOnWithout(0, 8, "4d", job, job);
 }
 
 }  // namespace

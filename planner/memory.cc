@@ -99,6 +99,14 @@ int64_t ExchangeMemory(const ModelShape& shape, Precision precision, int64_t tok
          own * shape.width * ElementBytes(precision);
 }
 
+// Returns the number of blocks whose activations the first stage of a pipeline keeps, counting each
+// block once for every micro-batch.
+int64_t KeptBlocks(int64_t blocks_of_stage, const WorkDivision& division) {
+  if (division.chunks == 1) return blocks_of_stage * division.stages;
+  const int64_t chunk = (blocks_of_stage + division.chunks - 1) / division.chunks;
+  return chunk * ((division.chunks + 1) * division.stages - 1);
+}
+
 int64_t MomentsOf(OptimizerKind optimizer) {
   switch (optimizer) {
     case OptimizerKind::kAdamW:
@@ -162,14 +170,14 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
     // A step keeps them, but for an embedding that no product uses.
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
   }
-  // The first stage keeps what a micro-batch needs for each stage, of its own blocks.
-  const int64_t layers = units.blocks * division.stages;
+  const int64_t layers = KeptBlocks(units.blocks, division);
   int64_t saved = SavedPerToken(shape) * layers + shape.width;
   // Attention's output is kept before it is exchanged and after that.
   if (division.context > 1 && !division.ring) saved += shape.width * layers;
-  // Each block's two inputs of column parallel layers, and the head's, are whole sequences.
+  // Each block's two inputs of column parallel layers, and the head's, are whole sequences. They
+  // are kept in place of the norms' outputs.
   const int64_t gathered = division.tensor > 1 ? (2 * layers + 1) * shape.width : 0;
-  memory.activations = tokens * (saved / division.tensor + gathered) * compute +
+  memory.activations = tokens * ((saved - gathered) / division.tensor + gathered) * compute +
                        SharedBias(shape, sequence, division) * element +
                        DropoutMemory(shape, precision, micro_batch, sequence, division) +
                        ExchangeMemory(shape, precision, int64_t{micro_batch} * sequence, division);

@@ -29,8 +29,8 @@ struct MemoryEstimate {
   int64_t gradients = 0;
   int64_t optimizer = 0;
   // The tensors that the rank's layers save for the backward pass, of one micro-batch, or, in a
-  // pipeline, of as many micro-batches as there are stages. Includes biases and buffers of
-  // attention.
+  // pipeline, of all that the first stage keeps at once: as many micro-batches as there are stages,
+  // or (chunks + 1) * stages - 1 passes through a chunk. Includes biases and buffers of attention.
   int64_t activations = 0;
   // A chunk of a micro-batch's logits, and the gradients that are computed along with it.
   int64_t logits = 0;
@@ -53,6 +53,8 @@ struct WorkDivision {
   // The number of stages of the pipeline. An estimate counts a stage's share of the blocks, one
   // embedding (the head is as large), and the activations of the first stage, which keeps the most.
   int32_t stages = 1;
+  // The number of runs of blocks that each stage has (schedule Interleaved).
+  int32_t chunks = 1;
   // The number of ranks that divide the sequence.
   int32_t context = 1;
   // The context ranks pass keys and values around a ring. Otherwise they exchange heads.

@@ -257,6 +257,19 @@ TEST(EstimateMemory, AStageHasItsShareOfTheBlocksAndKeepsAsManyMicroBatchesAsThe
   EXPECT_LT(with(4).Total(), with(1).Total());
 }
 
+// The first of two stages runs five passes through a chunk of three blocks ahead (Narayanan et al.,
+// 2021, section 2.2.2).
+TEST(EstimateMemory, ChunksKeepMoreActivations) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto with = [&](int chunks) {
+    return EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW, LogitsPlace::kCpu,
+                          {.stages = 2, .chunks = chunks});
+  };
+  const int64_t stream = int64_t{4} * 128 * shape.width;
+  EXPECT_EQ((with(2).activations - stream) * 12, (with(1).activations - stream) * 15);
+  EXPECT_EQ(with(2).parameters, with(1).parameters);
+}
+
 // The weights are whole on every rank; what depends on tokens is divided.
 TEST(EstimateMemory, RanksThatDivideSequencesHaveTheirPartOfTheActivations) {
   for (const char* preset : {"gpt2-124m", "llama-nano", "bloom-nano"}) {

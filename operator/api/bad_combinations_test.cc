@@ -151,9 +151,19 @@ const ManifestCase kContradictions[] = {
      "{count: 6}\n  trainer:\n    parallelism: {pipeline: 6}\n    model: {preset: gpt2-nano, "
      "layers: "
      "3}",
-     "job.yaml:7: spec.trainer.parallelism.pipeline: must not be more than the model's blocks, "
-     "which are its layers, the embedding and the head: each stage has at least one (here 6 and "
-     "5)\n"},
+     "job.yaml:7: spec.trainer.parallelism.pipeline: pipeline x chunks must not be more than the "
+     "model's blocks, which are its layers, the embedding and the head: each stage has at least "
+     "one in each of its chunks (here 6 and 5)\n"},
+    {"MoreChunksThanBlocks", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
+     "{count: 2}\n  trainer:\n    parallelism: {pipeline: 2, schedule: Interleaved, chunks: 3}\n"
+     "    model: {preset: gpt2-nano, layers: 3}",
+     "job.yaml:7: spec.trainer.parallelism.pipeline: pipeline x chunks must not be more than the "
+     "model's blocks, which are its layers, the embedding and the head: each stage has at least "
+     "one in each of its chunks (here 2 x 3 and 5)\n"},
+    {"ChunksWithoutInterleaved",
+     "{count: 2}\n  trainer:", "{count: 2}\n  trainer:\n    parallelism: {pipeline: 2, chunks: 2}",
+     "job.yaml:7: spec.trainer.parallelism.chunks: says how many runs of blocks a stage has with "
+     "schedule: Interleaved, which needs 2 or more: set both or neither\n"},
     {"TensorOfATorchScriptModel", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
      "{count: 1, ranks: 2}\n  trainer:\n    parallelism: {tensor: 2}\n"
      "    model: {torchScript: model.pt, vocabulary: 256}",

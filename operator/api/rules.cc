@@ -148,9 +148,11 @@ Broken ContextOfKnownLayers(const TrainerSpec& trainer) {
 
 Broken PipelineHasBlocks(const TrainerSpec& trainer) {
   const int64_t pipeline = planner::PipelineOf(trainer.parallelism());
+  const int64_t chunks = std::max(1, trainer.parallelism().chunks());
   const int64_t blocks = trainer.model().layers() + 2;
-  return Unless(!trainer.model().has_layers() || pipeline <= blocks,
-                absl::StrCat("here ", pipeline, " and ", blocks));
+  const std::string of_chunks = chunks == 1 ? "" : absl::StrCat(" x ", chunks);
+  return Unless(!trainer.model().has_layers() || pipeline * chunks <= blocks,
+                absl::StrCat("here ", pipeline, of_chunks, " and ", blocks));
 }
 
 Broken TensorDividesSequence(const TrainerSpec& trainer) {
@@ -172,6 +174,10 @@ Broken ShardOfZero(const v1alpha1::ParallelismSpec& parallelism) {
 Broken MinShardUpToShard(const v1alpha1::ParallelismSpec& parallelism) {
   return Unless(!parallelism.has_min_shard() ||
                 (parallelism.has_shard() && parallelism.min_shard() <= parallelism.shard()));
+}
+
+Broken ChunksOfInterleaved(const v1alpha1::ParallelismSpec& parallelism) {
+  return Unless((parallelism.chunks() > 1) == (parallelism.schedule() == "Interleaved"));
 }
 
 Broken OffloadOfDividedWeights(const v1alpha1::ParallelismSpec& parallelism) {
@@ -452,6 +458,7 @@ RuleTable RulesOfParts() {
           {"context-of-known-layers", Typed<TrainerSpec, ContextOfKnownLayers>},
           {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
           {"min-shard-up-to-shard", Typed<v1alpha1::ParallelismSpec, MinShardUpToShard>},
+          {"chunks-of-interleaved", Typed<v1alpha1::ParallelismSpec, ChunksOfInterleaved>},
           {"offload-of-divided-weights", Typed<v1alpha1::ParallelismSpec, OffloadOfDividedWeights>},
           {"offload-has-directory", Typed<v1alpha1::OffloadSpec, OffloadHasDirectory>},
           {"patience-of-utilisation", Typed<v1alpha1::UtilisationSpec, PatienceOfUtilisation>},

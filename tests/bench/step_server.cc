@@ -121,6 +121,8 @@ TrainingOptions OptionsOf(const Json& config, const MeshShape& mesh) {
   options.parts = mesh.tensor;
   options.stages = mesh.pipeline;
   if (config.value("ring", false)) options.context_exchange = ContextExchange::kRing;
+  options.chunks = config.value("chunks", 1);
+  if (options.chunks > 1) options.pipeline_schedule = PipelineSchedule::kInterleaved;
   if (config.value("zeroBubble", false)) options.pipeline_schedule = PipelineSchedule::kZeroBubble;
   return options;
 }
@@ -143,6 +145,7 @@ Json Memory(const planner::ModelShape& model, const MeshShape& mesh, int zero,
   const planner::ModelShape shape = planner::CompleteShape(model);
   const planner::WorkDivision division{.tensor = mesh.tensor,
                                        .stages = mesh.pipeline,
+                                       .chunks = options.chunks,
                                        .context = mesh.context,
                                        .ring = options.context_exchange == ContextExchange::kRing};
   const planner::MemoryEstimate whole = planner::EstimateMemory(

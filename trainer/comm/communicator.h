@@ -55,6 +55,13 @@ class Communicator {
   virtual std::unique_ptr<Pending> Recv(at::Tensor tensor, int from, std::string_view label) = 0;
   virtual std::unique_ptr<Pending> Barrier() = 0;
 
+  // Returns true if an operation begins only when all that were issued before have ended. Then a
+  // message that its receiver does not take yet holds up every later one of this communicator.
+  virtual bool is_a_queue() const { return false; }
+  // Starts the messages issued so far. Without it they may start only when this rank waits for one
+  // of them, together with the others.
+  virtual void StartMessages() {}
+
   // Makes every operation in flight, and every later one, fail with Aborted. Idempotent.
   virtual void Abort(std::string_view why) = 0;
 

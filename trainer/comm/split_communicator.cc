@@ -101,6 +101,11 @@ class SplitCommunicator final : public Communicator {
   std::unique_ptr<Pending> Barrier() override {
     return Issue([&] { return halves_->device().Barrier(); });
   }
+  bool is_a_queue() const override { return halves_->device().is_a_queue(); }
+  void StartMessages() override {
+    halves_->host().StartMessages();
+    halves_->device().StartMessages();
+  }
 
   void Abort(std::string_view why) override {
     (void)halves_->Fail(absl::AbortedError(std::string(why)));

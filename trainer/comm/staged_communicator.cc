@@ -120,6 +120,8 @@ class StagedCommunicator final : public Communicator {
                  [&](const Tensors& t) { return host_->Recv(t.output.host, from, label); });
   }
   std::unique_ptr<Pending> Barrier() override { return host_->Barrier(); }
+  bool is_a_queue() const override { return host_->is_a_queue(); }
+  void StartMessages() override { host_->StartMessages(); }
 
   void Abort(std::string_view why) override { host_->Abort(why); }
   std::string DumpFlightRecord() const override { return host_->DumpFlightRecord(); }

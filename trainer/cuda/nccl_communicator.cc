@@ -234,6 +234,12 @@ class NcclCommunicator final : public Communicator {
         });
   }
 
+  bool is_a_queue() const override { return true; }
+  void StartMessages() override {
+    const absl::Status started = issuer_->StartMessages();
+    if (!started.ok()) (void)issuer_->group().Fail(started);
+  }
+
   void Abort(std::string_view why) override {
     const absl::Status failure = issuer_->group().Fail(absl::AbortedError(std::string(why)));
     if (absl::IsAborted(failure) && issuer_->check() != nullptr) issuer_->check()->Abort();

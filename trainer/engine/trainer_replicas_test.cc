@@ -107,6 +107,13 @@ TEST_F(TrainerReplicasTest, ARankReadsReplicasAndItsOwnCopiesAndOffersTheFormer)
   kept.AddTo(position);
   ASSERT_EQ(position.replicas_size(), 2);
   EXPECT_EQ(position.replicas(0).slice().shard(), 1);
+  KeptReplicas of_chunks(memory_, "uid", "/shm/rank-0", /*chunks=*/2);
+  of_chunks.SetFolders({"/shm/rank-1"});
+  EXPECT_TRUE(absl::IsNotFound(of_chunks.Open(version, {.shard = {0, 3}}).status()))
+      << "a stage with two runs of blocks has other blocks";
+  RankPosition of_other_stages;
+  of_chunks.AddTo(of_other_stages);
+  EXPECT_EQ(of_other_stages.replicas_size(), 0);
 }
 
 // With the copies of ranks that are gone, a slice of the layout of before would cover nothing.

@@ -9,28 +9,31 @@
 
 namespace muster::trainer {
 
-// The division of a model's blocks among the stages of a pipeline: each stage has a run of them.
-// Pure.
+// The division of a model's blocks among the stages of a pipeline. The blocks are cut into runs,
+// and stage s of p has the runs s, s + p, s + 2p, ...: one, or as many as it has chunks. Pure.
 class StageCut {
  public:
   // One stage that has every block.
   StageCut() = default;
-  // Cuts blocks with these costs (Block::cost()) so that the largest cost of a stage is as small as
-  // possible. If several cuts are equal in this, takes the one that gives early stages the fewest
+  // Cuts blocks with these costs (Block::cost()) so that the largest cost of a run is as small as
+  // possible. If several cuts are equal in this, takes the one that gives early runs the fewest
   // blocks, because early stages keep the most micro-batches. Returns InvalidArgument if `stages`
-  // is less than 1 or more than the number of blocks.
-  static absl::StatusOr<StageCut> Make(std::span<const int64_t> costs, int stages);
+  // or `chunks` is less than 1, or if there are more runs than blocks.
+  static absl::StatusOr<StageCut> Make(std::span<const int64_t> costs, int stages, int chunks = 1);
 
-  int stages() const { return static_cast<int>(firsts_.size()); }
-  // Returns the first block of a stage; of the stage after the last, the number of blocks there is.
-  int first(int stage) const {
-    return stage < stages() ? firsts_[static_cast<size_t>(stage)] : blocks_;
-  }
+  int stages() const { return stages_; }
+  // Returns the number of runs of each stage.
+  int chunks() const { return runs() / stages_; }
+  int runs() const { return static_cast<int>(firsts_.size()); }
+  // Returns the first block of a run. For the run after the last, returns the number of blocks.
+  int first(int run) const { return run < runs() ? firsts_[static_cast<size_t>(run)] : blocks_; }
+  int StageOfRun(int run) const { return run % stages_; }
   int StageOf(int block) const;
   bool operator==(const StageCut&) const = default;
 
  private:
-  std::vector<int> firsts_ = {0};
+  std::vector<int> firsts_ = {0};  // by run
+  int stages_ = 1;
   int blocks_ = 1 << 30;  // more than any model has, of a cut that knows none
 };
 
@@ -46,9 +49,14 @@ enum class PipelineSchedule {
   // gradients of its weights later, when it would wait: stage s puts them off by s micro-batches,
   // so that every stage keeps at most p (ZB-H1; Qi et al., 2023). It puts them off only to the end
   // of the same micro-batch if they are added in a fixed order, and not at all if ranks divide
-  // them:
-  // then it is 1F1B.
+  // them: then it is 1F1B.
   kZeroBubble,
+  // 1F1B with several runs of blocks for each stage. Micro-batches come in groups of about
+  // p, and a group passes through one run of a stage after the other. With v chunks the idle time
+  // is
+  // that of 1F1B divided by v, and the first stage keeps the activations of (v + 1) p - 1 passes
+  // through a run (Narayanan et al., 2021, section 2.2).
+  kInterleaved,
 };
 
 }  // namespace muster::trainer

@@ -50,6 +50,19 @@ TEST(StageCutTest, EveryBlockHasAStage) {
   EXPECT_EQ(StageCut().StageOf(7), 0);
 }
 
+TEST(StageCutTest, ChunksGiveAStageRunsInTurn) {
+  const StageCut cut = *StageCut::Make(std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1, 1}, 2, 2);
+  EXPECT_EQ(cut.stages(), 2);
+  EXPECT_EQ(cut.chunks(), 2);
+  std::vector<int> stages;
+  for (int block = 0; block < 8; ++block) stages.push_back(cut.StageOf(block));
+  EXPECT_EQ(stages, (std::vector<int>{0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(StageCut::Make(std::vector<int64_t>{1, 1, 1, 1, 1}, 3, 2).status(),
+            absl::InvalidArgumentError("a pipeline of 3 stages with 2 chunks each for a model of 5 "
+                                       "blocks: each chunk has at least one, so up to 2 would "
+                                       "do"));
+}
+
 TEST(StageCutTest, MoreStagesThanBlocksAreRefused) {
   EXPECT_EQ(StageCut::Make(std::vector<int64_t>{1, 1}, 3).status(),
             absl::InvalidArgumentError("a pipeline of 3 stages for a model of 2 blocks: each stage "

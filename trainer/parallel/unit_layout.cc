@@ -75,10 +75,11 @@ absl::Status PlaceUnit(ModelPart part, UnitLayout& unit) {
 absl::Status TakeStage(const StageCut& cut, int stage, UnitLayout& unit) {
   unit.stages.clear();
   for (const int block : unit.users) {
-    const int of_block = cut.StageOf(block);
-    if (unit.stages.empty() || unit.stages.back() != of_block) unit.stages.push_back(of_block);
-    if (of_block == stage) unit.own_users.push_back(block);
+    unit.stages.push_back(cut.StageOf(block));
+    if (unit.stages.back() == stage) unit.own_users.push_back(block);
   }
+  std::sort(unit.stages.begin(), unit.stages.end());
+  unit.stages.erase(std::unique(unit.stages.begin(), unit.stages.end()), unit.stages.end());
   const bool ends = unit.stages.front() == 0 && unit.stages.back() == cut.stages() - 1;
   if (unit.stages.size() > 2 || (unit.stages.size() == 2 && !ends)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -81,8 +81,10 @@ absl::Status ReadParallelism(const v1alpha1::ParallelismSpec& spec, TrainingOpti
   options.divided = {.values = spec.zero() >= 3, .gradients = spec.zero() >= 2};
   options.parts = planner::TensorOf(spec);
   options.stages = planner::PipelineOf(spec);
-  options.pipeline_schedule = spec.schedule() == "ZeroBubble"
-                                  ? PipelineSchedule::kZeroBubble
+  options.chunks = std::max(1, spec.chunks());
+  options.pipeline_schedule = spec.schedule() == "ZeroBubble" ? PipelineSchedule::kZeroBubble
+                              : spec.schedule() == "Interleaved"
+                                  ? PipelineSchedule::kInterleaved
                                   : PipelineSchedule::kOneForwardOneBackward;
   options.context_exchange = spec.context_exchange() == "Ring" && planner::ContextOf(spec) > 1
                                  ? ContextExchange::kRing

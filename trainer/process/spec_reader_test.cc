@@ -75,6 +75,11 @@ TEST(SpecReaderTest, ScheduleSaysInWhichOrderAStageRunsItsPasses) {
             PipelineSchedule::kOneForwardOneBackward);
   parallelism.set_schedule("ZeroBubble");
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule, PipelineSchedule::kZeroBubble);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.chunks, 1);
+  parallelism.set_schedule("Interleaved");
+  parallelism.set_chunks(3);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule, PipelineSchedule::kInterleaved);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.chunks, 3);
 }
 
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {

@@ -89,6 +89,7 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
   const planner::WorkDivision division{.tensor = training.parts,
                                        .stages = training.stages,
+                                       .chunks = training.chunks,
                                        .context = planner::ContextOf(parallelism),
                                        .ring = training.context_exchange == ContextExchange::kRing};
   const planner::MemoryEstimate whole = planner::EstimateMemory(
@@ -400,11 +401,11 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   process->network_ = process->MakeNetwork(options.host);
   MUSTER_RETURN_IF_ERROR(process->OpenCheckpoints(configure, files, clock, outbox));
   if (!configure.copies_directory().empty()) {
-    process->copies_ =
-        std::make_unique<StateCopies>(files, clock, configure.copies_directory(),
-                                      StateCopies::Job{configure.job(), configure.job_uid()});
-    process->replicas_ =
-        std::make_unique<KeptReplicas>(files, configure.job_uid(), configure.copies_directory());
+    process->copies_ = std::make_unique<StateCopies>(
+        files, clock, configure.copies_directory(),
+        StateCopies::Job{configure.job(), configure.job_uid(), process->config_.training.chunks});
+    process->replicas_ = std::make_unique<KeptReplicas>(
+        files, configure.job_uid(), configure.copies_directory(), process->config_.training.chunks);
   }
   process->Announce();
   process->WarnOfSlowPrecision(clock);

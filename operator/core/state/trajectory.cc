@@ -76,6 +76,7 @@ constexpr Field kFields[] = {
     {"trainer.parallelism.tensor", true},
     {"trainer.parallelism.pipeline", true},
     {"trainer.parallelism.schedule", true},
+    {"trainer.parallelism.chunks", true},
     {"trainer.parallelism.context", true},
     {"trainer.parallelism.contextExchange", true},
     {"trainer.parallelism.minShard", false},

@@ -43,6 +43,7 @@ TrainingOptions OptionsOf(const ToyRun& run, const MatrixRow& row) {
   options.stages = row.pipeline;
   options.context_exchange = row.exchange;
   options.pipeline_schedule = row.schedule;
+  options.chunks = row.chunks();
   return options;
 }
 

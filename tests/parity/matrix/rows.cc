@@ -26,6 +26,7 @@ struct Rest {
 // The axes. Two copies that are divided take four ranks, and only divided weights rest in files.
 constexpr ContextExchange kRing = ContextExchange::kRing;
 constexpr PipelineSchedule kZeroBubble = PipelineSchedule::kZeroBubble;
+constexpr PipelineSchedule kInterleaved = PipelineSchedule::kInterleaved;
 constexpr Layout kLayouts[] = {{.zero = 0},
                                {.zero = 1},
                                {.zero = 2},
@@ -57,7 +58,10 @@ constexpr Layout kLayouts[] = {{.zero = 0},
                                {.zero = 0, .pipeline = 2, .context = 2, .exchange = kRing},
                                {.zero = 0, .pipeline = 2, .schedule = kZeroBubble},
                                {.zero = 0, .pipeline = 4, .schedule = kZeroBubble},
-                               {.zero = 1, .pipeline = 2, .schedule = kZeroBubble}};
+                               {.zero = 1, .pipeline = 2, .schedule = kZeroBubble},
+                               {.zero = 0, .pipeline = 2, .schedule = kInterleaved},
+                               {.zero = 1, .pipeline = 2, .schedule = kInterleaved},
+                               {.zero = 3, .pipeline = 2, .schedule = kInterleaved}};
 constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by the number of workers: one for each, the same number for each,
 // and more for some than for others. Each divides kToyBatch.
@@ -106,6 +110,7 @@ v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
   spec.set_tensor(tensor);
   spec.set_pipeline(pipeline);
   spec.set_context(context);
+  if (chunks() > 1) spec.set_chunks(chunks());
   if (copies) spec.set_shard(mesh().shard);
   return spec;
 }
@@ -118,7 +123,9 @@ std::string MatrixRow::name() const {
   return absl::StrCat(
       layout, copies ? " x 2 copies" : "", tensor > 1 ? absl::StrCat(", tensor ", tensor) : "",
       pipeline > 1 ? absl::StrCat(", pipeline ", pipeline) : "",
-      schedule == kZeroBubble ? ", zero bubble" : "",
+      schedule == kZeroBubble    ? ", zero bubble"
+      : schedule == kInterleaved ? ", interleaved"
+                                 : "",
       context > 1 ? absl::StrCat(", context ", context) : "", exchange == kRing ? " in a ring" : "",
       ", ", ranks, " ranks, ", micro_batches, " micro-batches", rest);
 }

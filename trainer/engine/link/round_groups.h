@@ -1,12 +1,21 @@
 #ifndef MUSTER_TRAINER_ENGINE_LINK_ROUND_GROUPS_H_
 #define MUSTER_TRAINER_ENGINE_LINK_ROUND_GROUPS_H_
 
+#include <map>
+
 #include "trainer/comm/axis_groups.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
+
+// The channels between neighbouring stages of a pipeline, by the other rank's stage; the first and
+// the last stage are neighbours, too. Each carries messages one way, from its rank 0 to its rank 1,
+// so that a message that is not taken yet holds up only messages that follow it on the same way.
+struct StageChannels {
+  std::map<int, Communicator*> to, from;
+};
 
 // The communicators of a round, as this rank sees them. `world` is always set. The round's mesh
 // owns all of them, and they are valid until the round ends. A group of all ranks may be `world`.
@@ -19,6 +28,8 @@ struct RoundGroups {
   Communicator* replicas = nullptr;
   // The ranks of one pipeline. Null if there is one stage.
   Communicator* stages = nullptr;
+  // Empty if messages of `stages` hold up no others.
+  StageChannels channels = {};
   AxisGroups axes = {};
   // The ranks along the data and shard axes. Together they have each micro-batch of a step once.
   // Null if they are all ranks of the round.

@@ -50,13 +50,49 @@ absl::StatusOr<Communicator*> Mesh::Among(const std::vector<int>& ranks) {
   return group.get();
 }
 
+absl::StatusOr<Communicator*> Mesh::Channel(int from, int to) {
+  const std::string tag = absl::StrCat("channel-", from, "-", to);
+  MUSTER_ASSIGN_OR_RETURN(channels_.emplace_back(), make_(tag, {from, to}, world_->rank()));
+  return channels_.back().get();
+}
+
 std::vector<Communicator*> Mesh::communicators() const {
   std::vector<Communicator*> out = {world_};
+  for (const auto& channel : channels_) {
+    if (channel != nullptr) out.push_back(channel.get());
+  }
   for (const auto& [ranks, group] : groups_) {
     if (group != nullptr) out.push_back(group.get());
   }
   return out;
 }
+
+namespace {
+
+// Goes around the circle of stages. Each channel is made by both of its ranks before they go on.
+absl::StatusOr<StageChannels> MakeChannels(Mesh& mesh) {
+  const MeshShape& shape = mesh.shape();
+  const MeshCoordinates place = mesh.coordinates();
+  StageChannels channels;
+  const auto make = [&](int from, int to) -> absl::Status {
+    if (place.pipeline != from && place.pipeline != to) return absl::OkStatus();
+    MeshCoordinates sender = place, receiver = place;
+    sender.pipeline = from;
+    receiver.pipeline = to;
+    Communicator*& channel = place.pipeline == from ? channels.to[to] : channels.from[from];
+    MUSTER_ASSIGN_OR_RETURN(channel, mesh.Channel(shape.RankOf(sender), shape.RankOf(receiver)));
+    return absl::OkStatus();
+  };
+  for (int stage = 0; stage < shape.pipeline; ++stage) {
+    const int next = (stage + 1) % shape.pipeline;
+    if (shape.pipeline == 2 && stage == 1) break;  // the two stages have met
+    MUSTER_RETURN_IF_ERROR(make(stage, next));
+    MUSTER_RETURN_IF_ERROR(make(next, stage));
+  }
+  return channels;
+}
+
+}  // namespace
 
 absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   RoundGroups groups{.world = &world};
@@ -75,6 +111,9 @@ absl::StatusOr<RoundGroups> MakeGroups(Mesh& mesh, Communicator& world) {
   }
   if (shape.pipeline > 1) {
     MUSTER_ASSIGN_OR_RETURN(groups.stages, mesh.Group({MeshAxis::kPipeline}));
+    if (world.is_a_queue()) {
+      MUSTER_ASSIGN_OR_RETURN(groups.channels, MakeChannels(mesh));
+    }
     MUSTER_ASSIGN_OR_RETURN(groups.ends, mesh.GroupOfEnds({}));
     MUSTER_ASSIGN_OR_RETURN(groups.ends_replicas, mesh.GroupOfEnds(copies));
     MUSTER_ASSIGN_OR_RETURN(groups.ends_whole_replicas, mesh.GroupOfEnds(whole_copies));

@@ -40,6 +40,8 @@ class Mesh {
   absl::StatusOr<Communicator*> Group(const std::vector<MeshAxis>& axes);
   // Makes MeshShape::GroupOfEnds(); null for a rank of another stage.
   absl::StatusOr<Communicator*> GroupOfEnds(const std::vector<MeshAxis>& axes);
+  // Makes a communicator that is this call's alone, of two ranks of the world. Both call it.
+  absl::StatusOr<Communicator*> Channel(int from, int to);
   // Returns the world and every group made so far.
   std::vector<Communicator*> communicators() const;
 
@@ -51,6 +53,7 @@ class Mesh {
   Communicator* world_;
   GroupMaker make_;
   std::map<std::vector<int>, std::unique_ptr<Communicator>> groups_;  // by members
+  std::vector<std::unique_ptr<Communicator>> channels_;
 };
 
 // Makes the groups of the mesh's layout; all ranks call it at the same time.

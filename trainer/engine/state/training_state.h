@@ -52,8 +52,9 @@ struct TrainingOptions {
   Division divided;
   // The number of ranks that divide the model along the tensor axis.
   int parts = 1;
-  // The number of stages of a pipeline: each has a run of the model's blocks.
+  // The number of stages of a pipeline, and of the runs of blocks that each of them has.
   int stages = 1;
+  int chunks = 1;
   PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
   // How attention crosses the ranks that divide a sequence. Their number is the round's.
   ContextExchange context_exchange = ContextExchange::kHeads;

@@ -146,6 +146,7 @@ std::string Name(const MeshShape& mesh, const Division& divided) {
 std::string Name(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::kAllForwardFirst ? "all forward first"
          : schedule == PipelineSchedule::kZeroBubble    ? "zero bubble"
+         : schedule == PipelineSchedule::kInterleaved   ? "interleaved"
                                                         : "1F1B";
 }
 
@@ -154,9 +155,9 @@ std::string Name(ContextExchange exchange) {
 }
 
 constexpr ContextExchange kExchanges[] = {ContextExchange::kHeads, ContextExchange::kRing};
-constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::kOneForwardOneBackward,
-                                           PipelineSchedule::kAllForwardFirst,
-                                           PipelineSchedule::kZeroBubble};
+constexpr PipelineSchedule kSchedules[] = {
+    PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kAllForwardFirst,
+    PipelineSchedule::kZeroBubble, PipelineSchedule::kInterleaved};
 
 class DividedModelTest : public testing::TestWithParam<ModelFamily> {};
 
@@ -173,14 +174,19 @@ TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
     }
     for (const PipelineSchedule schedule : kSchedules) {
       options.pipeline_schedule = schedule;
+      options.chunks = schedule == PipelineSchedule::kInterleaved ? 2 : 1;
       for (const MeshShape& mesh :
            {MeshShape{.pipeline = 2}, MeshShape{.pipeline = 5}, MeshShape{.pipeline = 3, .data = 2},
             MeshShape{.pipeline = 2, .shard = 3},
             MeshShape{.pipeline = 2, .data = 2, .tensor = 2}}) {
+        // A chunk has at least one of the model's five blocks.
+        if (mesh.pipeline * options.chunks > 5) continue;
         SCOPED_TRACE(Name(mesh, {}) + Name(schedule));
         ExpectNear(Gradients(shape, options, mesh), one);
       }
     }
+    options.chunks = 1;
+    options.pipeline_schedule = PipelineSchedule::kZeroBubble;
     for (const ContextExchange exchange : kExchanges) {
       options.context_exchange = exchange;
       for (const MeshShape& mesh :
@@ -211,11 +217,14 @@ TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
         MeshShape{.shard = 2, .context = 2}, MeshShape{.data = 2, .context = 2, .tensor = 2},
         MeshShape{.pipeline = 2, .shard = 2, .context = 2}}) {
     options.context_exchange = mesh.shard == 1 ? ContextExchange::kHeads : ContextExchange::kRing;
-    options.pipeline_schedule = mesh.pipeline == 2 ? PipelineSchedule::kZeroBubble
-                                                   : PipelineSchedule::kOneForwardOneBackward;
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
       SCOPED_TRACE(Name(mesh, divided));
+      // Zero bubble is 1F1B where gradients are divided.
+      options.chunks = mesh.pipeline == 2 && divided.gradients ? 2 : 1;
+      options.pipeline_schedule = options.chunks == 2  ? PipelineSchedule::kInterleaved
+                                  : mesh.pipeline == 2 ? PipelineSchedule::kZeroBubble
+                                                       : PipelineSchedule::kOneForwardOneBackward;
       options.divided = divided;
       for (const RankResult& result : train(mesh)) {
         ASSERT_EQ(result.losses.size(), one.losses.size());

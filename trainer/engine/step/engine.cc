@@ -134,11 +134,12 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ =
       RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
-  has_losses_ = place.pipeline == mesh.pipeline - 1;
+  has_losses_ = place.pipeline == state_.cut().StageOf(shape.blocks - 1);
   counts_losses_ = has_losses_ && place.tensor == 0 && place.context == 0;
   positions_ = all_positions_ = at::Tensor();
-  link_ = groups.stages == nullptr ? nullptr
-                                   : std::make_unique<StageLink>(*groups.stages, options.device);
+  link_ = groups.stages == nullptr
+              ? nullptr
+              : std::make_unique<StageLink>(*groups.stages, options.device, groups.channels);
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
   splits_backward_ = std::any_of(table_.begin(), table_.end(), [](const Task& task) {

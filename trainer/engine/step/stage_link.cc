@@ -66,38 +66,55 @@ std::string GradientsLabel(int block) { return absl::StrCat("gradients of block 
 
 }  // namespace
 
-absl::Status StageLink::Send(const at::Tensor& tensor, int stage, const std::string& label) {
-  // A stage takes messages in the order in which they were sent, and needs no later one to take the
-  // oldest. So the wait ends.
+absl::Status StageLink::BeginPass() {
+  // A stage takes messages in the order in which they were sent. With several chunks it may itself
+  // wait here before it takes the oldest; no schedule lets all stages of a circle do so while each
+  // may send ahead of this many passes.
   const size_t most = 4 * static_cast<size_t>(stages_.size());
-  while (sendings_.size() >= most) {
-    MUSTER_RETURN_IF_ERROR(sendings_.front().pending->Wait());
-    sendings_.pop_front();
-  }
-  Sending& sending = sendings_.emplace_back();
-  sending.tensor = tensor.detach().contiguous();
-  sending.pending = stages_.Send(sending.tensor, stage, label);
+  while (sendings_.size() >= most) MUSTER_RETURN_IF_ERROR(AwaitOldest());
+  sendings_.emplace_back();
   return absl::OkStatus();
 }
 
+absl::Status StageLink::AwaitOldest() {
+  for (const Sending& sending : sendings_.front()) {
+    MUSTER_RETURN_IF_ERROR(sending.pending->Wait());
+  }
+  sendings_.pop_front();
+  return absl::OkStatus();
+}
+
+void StageLink::Send(const at::Tensor& tensor, int stage, const std::string& label) {
+  Sending& sending = sendings_.back().emplace_back();
+  sending.tensor = tensor.detach().contiguous();
+  const auto channel = channels_.to.find(stage);
+  if (channel == channels_.to.end()) {
+    sending.pending = stages_.Send(sending.tensor, stage, label);
+    return;
+  }
+  sending.pending = channel->second->Send(sending.tensor, /*to=*/1, label);
+  channel->second->StartMessages();
+}
+
 absl::Status StageLink::Receive(const at::Tensor& tensor, int stage, const std::string& label) {
-  return stages_.Recv(tensor, stage, label)->Wait();
+  const auto channel = channels_.from.find(stage);
+  if (channel == channels_.from.end()) return stages_.Recv(tensor, stage, label)->Wait();
+  return channel->second->Recv(tensor, /*from=*/0, label)->Wait();
 }
 
 absl::Status StageLink::SendOutputs(int block, int stage, const std::vector<at::Tensor>& outputs) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<int64_t> header, HeaderOf(block, outputs));
   const auto [known, is_new] = headers_.try_emplace(block, header);
+  MUSTER_RETURN_IF_ERROR(BeginPass());
   if (is_new) {
-    MUSTER_RETURN_IF_ERROR(Send(ToTensor(header), stage, OutputsLabel(block)));
+    Send(ToTensor(header), stage, OutputsLabel(block));
   } else if (known->second != header) {
     return absl::InvalidArgumentError(absl::StrCat(
         "block ", block,
         " passes on tensors of other types or shapes than for an earlier micro-batch, which a "
         "pipeline cannot send"));
   }
-  for (const at::Tensor& output : outputs) {
-    MUSTER_RETURN_IF_ERROR(Send(output, stage, OutputsLabel(block)));
-  }
+  for (const at::Tensor& output : outputs) Send(output, stage, OutputsLabel(block));
   return absl::OkStatus();
 }
 
@@ -118,11 +135,11 @@ absl::StatusOr<std::vector<at::Tensor>> StageLink::ReceiveOutputs(int block, int
 
 absl::Status StageLink::SendGradients(int block, int stage, const std::vector<at::Tensor>& outputs,
                                       const std::vector<at::Tensor>& gradients) {
+  MUSTER_RETURN_IF_ERROR(BeginPass());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].is_floating_point()) continue;
     const at::Tensor& gradient = gradients[i];
-    MUSTER_RETURN_IF_ERROR(Send(gradient.defined() ? gradient : at::zeros_like(outputs[i]), stage,
-                                GradientsLabel(block)));
+    Send(gradient.defined() ? gradient : at::zeros_like(outputs[i]), stage, GradientsLabel(block));
   }
   return absl::OkStatus();
 }
@@ -139,9 +156,7 @@ absl::StatusOr<std::vector<at::Tensor>> StageLink::ReceiveGradients(
 }
 
 absl::Status StageLink::Finish() {
-  for (; !sendings_.empty(); sendings_.pop_front()) {
-    MUSTER_RETURN_IF_ERROR(sendings_.front().pending->Wait());
-  }
+  while (!sendings_.empty()) MUSTER_RETURN_IF_ERROR(AwaitOldest());
   return absl::OkStatus();
 }
 

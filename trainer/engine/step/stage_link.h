@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/core/Tensor.h"
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "c10/core/Device.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/engine/link/round_groups.h"
 
 namespace muster::trainer {
 
@@ -22,8 +24,10 @@ namespace muster::trainer {
 // thread-safe.
 class StageLink {
  public:
-  // `stages` are the ranks of the pipeline, by stage; outputs are received on `device`.
-  StageLink(Communicator& stages, c10::Device device) : stages_(stages), device_(device) {}
+  // `stages` are the ranks of the pipeline, by stage; outputs are received on `device`. Messages go
+  // over `channels` where there are some.
+  StageLink(Communicator& stages, c10::Device device, StageChannels channels = {})
+      : stages_(stages), device_(device), channels_(std::move(channels)) {}
 
   // Sends return before the tensors have arrived, and keep them until then. InvalidArgument if the
   // outputs cannot be described, or are unlike those of an earlier micro-batch.
@@ -45,13 +49,17 @@ class StageLink {
     std::unique_ptr<Pending> pending;
   };
 
-  absl::Status Send(const at::Tensor& tensor, int stage, const std::string& label);
+  // Makes room for the messages of another pass, which Send() then adds.
+  absl::Status BeginPass();
+  absl::Status AwaitOldest();
+  void Send(const at::Tensor& tensor, int stage, const std::string& label);
   absl::Status Receive(const at::Tensor& tensor, int stage, const std::string& label);
 
   Communicator& stages_;
   const c10::Device device_;
+  const StageChannels channels_;
   std::map<int, std::vector<int64_t>> headers_;  // of outputs that were sent or received, by block
-  std::deque<Sending> sendings_;
+  std::deque<std::vector<Sending>> sendings_;    // by pass
 };
 
 }  // namespace muster::trainer

@@ -18,10 +18,10 @@ namespace muster::trainer {
 // A folder of copies of one rank's part of the state: its own, or the replicas of another's. Each
 // is a checkpoint directory of one writer (state_copies.h).
 
-// Returns the complete copies in `folder` of the job with this uid, newest first; none if it cannot
-// be read.
+// Returns the complete copies in `folder` of the job with this uid, of stages with so many chunks
+// (StageCut), newest first. Returns none if the folder cannot be read.
 std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
-                                            const std::string& job_uid);
+                                            const std::string& job_uid, int chunks);
 
 // The copies that could not be loaded. A copy is good until its bytes prove to be others: one that
 // cannot be read now, for want of memory, say, is offered again a few times, and stays where it is.
@@ -39,10 +39,10 @@ class FailedCopies {
   std::map<std::string, int> failures_;  // by path
 };
 
-// The record's layout of a copy: the place of the rank that it is of. PlaceOfCopy returns nothing
-// if the record does not say.
-Json LayoutOfCopy(const CopyPlace& place);
-std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run);
+// The record's layout of a copy: the place of the rank that it is of, in a model whose stages have
+// so many chunks. PlaceOfCopy returns nothing if the record does not say, or has another number.
+Json LayoutOfCopy(const CopyPlace& place, int chunks);
+std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run, int chunks);
 
 }  // namespace muster::trainer
 

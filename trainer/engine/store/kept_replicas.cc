@@ -56,7 +56,7 @@ void KeptReplicas::SetFolders(std::vector<std::string> folders) {
 void KeptReplicas::AddTo(v1alpha1::RankPosition& position) const {
   const CopyPlace own = ToPlace(position.slice());
   for (const std::string& folder : folders_) {
-    for (v1alpha1::StateCopy& replica : ListCopies(files_, folder, job_uid_)) {
+    for (v1alpha1::StateCopy& replica : ListCopies(files_, folder, job_uid_, chunks_)) {
       if (position.replicas_size() >= kMostListed) return;
       if (!failed_.IsOffered(PathOf(folder, replica.version()))) continue;
       if (!ToPlace(replica.slice()).IsOfModelOf(own)) continue;
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<StoredSlice>> KeptReplicas::Open(const v1alpha1::
     auto reader = CheckpointReader::Open(files_, path);
     if (!reader.ok()) continue;
     const RunRecord& run = (*reader)->manifest().run;
-    const std::optional<CopyPlace> held = PlaceOfCopy(run);
+    const std::optional<CopyPlace> held = PlaceOfCopy(run, chunks_);
     if (run.step != version.step() || run.attempt != version.attempt() || held != place) continue;
     return std::make_unique<Slice>(*this, *std::move(reader));
   }

@@ -23,9 +23,13 @@ namespace muster::trainer {
 // removed. Not thread-safe.
 class KeptReplicas {
  public:
-  // `files` must outlive it. `own_folder` has this rank's own copies.
-  KeptReplicas(Files& files, std::string job_uid, std::string own_folder)
-      : files_(files), job_uid_(std::move(job_uid)), own_folder_(std::move(own_folder)) {}
+  // `files` must outlive it. `own_folder` has this rank's own copies. `chunks` is the number of
+  // runs of blocks that each stage of the model has.
+  KeptReplicas(Files& files, std::string job_uid, std::string own_folder, int chunks = 1)
+      : files_(files),
+        job_uid_(std::move(job_uid)),
+        own_folder_(std::move(own_folder)),
+        chunks_(chunks) {}
 
   // Call when a round is prepared.
   void SetFolders(std::vector<std::string> folders);
@@ -47,6 +51,7 @@ class KeptReplicas {
   Files& files_;
   const std::string job_uid_;
   const std::string own_folder_;
+  const int chunks_;
   std::vector<std::string> folders_;
   FailedCopies failed_;
   int64_t bytes_read_ = 0;

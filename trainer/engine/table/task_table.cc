@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -64,87 +65,190 @@ namespace {
 // A pass through one block, and the messages right before it and after it.
 struct Pass {
   Task task;
-  std::optional<Task> before, after;
+  std::vector<Task> before;
+  std::optional<Task> after;
+};
+
+// A micro-batch in one of a stage's runs of blocks.
+struct ChunkOfBatch {
+  int chunk = 0;
+  int micro_batch = 0;
 };
 
 // The passes of one stage.
 class StagePasses {
  public:
-  StagePasses(const TableShape& shape, const PipelinePlace& place)
-      : can_split_(shape.can_split),
-        first_(shape.cut.first(place.stage)),
-        end_(std::min(shape.blocks, shape.cut.first(place.stage + 1))),
-        previous_(place.stage == 0 ? -1 : place.first_peer + place.stage - 1),
-        next_(end_ == shape.blocks ? -1 : place.first_peer + place.stage + 1) {}
+  StagePasses(const TableShape& shape, const PipelinePlace& place) : shape_(shape), place_(place) {}
 
-  void Forward(int micro_batch, std::vector<Pass>& out) const {
-    for (int b = first_; b < end_; ++b) {
+  void Forward(ChunkOfBatch at, std::vector<Pass>& out) const {
+    const auto [run, first, end] = BlocksOf(at.chunk);
+    for (int b = first; b < end; ++b) {
       Pass& pass = out.emplace_back();
-      pass.task = {.kind = TaskKind::kForward, .block = b, .micro_batch = micro_batch};
-      if (b == first_) pass.before = Message(TaskKind::kRecv, b - 1, micro_batch, previous_, false);
-      if (b + 1 == end_) pass.after = Message(TaskKind::kSend, b, micro_batch, next_, false);
+      pass.task = {.kind = TaskKind::kForward, .block = b, .micro_batch = at.micro_batch};
+      if (b == first) {
+        AddTo(pass.before, Message(TaskKind::kRecv, b - 1, at.micro_batch, run - 1, false));
+      }
+      if (b + 1 == end) pass.after = Message(TaskKind::kSend, b, at.micro_batch, run + 1, false);
     }
   }
   // If `splits`, of the blocks that can split it only the half that other stages wait for.
-  void Backward(int micro_batch, bool splits, std::vector<Pass>& out) const {
-    for (int b = end_ - 1; b >= first_; --b) {
+  void Backward(ChunkOfBatch at, bool splits, std::vector<Pass>& out) const {
+    const auto [run, first, end] = BlocksOf(at.chunk);
+    for (int b = end - 1; b >= first; --b) {
       Pass& pass = out.emplace_back();
       pass.task = {.kind = splits && CanSplit(b) ? TaskKind::kBackwardInput : TaskKind::kBackward,
                    .block = b,
-                   .micro_batch = micro_batch};
-      if (b + 1 == end_) pass.before = Message(TaskKind::kRecv, b, micro_batch, next_, true);
-      if (b == first_) pass.after = Message(TaskKind::kSend, b - 1, micro_batch, previous_, true);
+                   .micro_batch = at.micro_batch};
+      if (b + 1 == end) {
+        AddTo(pass.before, Message(TaskKind::kRecv, b, at.micro_batch, run + 1, true));
+      }
+      if (b == first) {
+        pass.after = Message(TaskKind::kSend, b - 1, at.micro_batch, run - 1, true);
+      }
     }
   }
 
-  void BackwardWeights(int micro_batch, std::vector<Pass>& out) const {
-    for (int b = end_ - 1; b >= first_; --b) {
+  void BackwardWeights(ChunkOfBatch at, std::vector<Pass>& out) const {
+    const auto [run, first, end] = BlocksOf(at.chunk);
+    for (int b = end - 1; b >= first; --b) {
       if (!CanSplit(b)) continue;
       out.emplace_back().task = {
-          .kind = TaskKind::kBackwardWeight, .block = b, .micro_batch = micro_batch};
+          .kind = TaskKind::kBackwardWeight, .block = b, .micro_batch = at.micro_batch};
     }
   }
 
  private:
-  bool CanSplit(int block) const { return can_split_[static_cast<size_t>(block)]; }
-  static std::optional<Task> Message(TaskKind kind, int block, int micro_batch, int peer,
-                                     bool gradient) {
-    if (peer < 0) return std::nullopt;
+  struct Run {
+    int run, first, end;  // the run, and its blocks
+  };
+  Run BlocksOf(int chunk) const {
+    const int run = chunk * shape_.cut.stages() + place_.stage;
+    return {run, shape_.cut.first(run), std::min(shape_.blocks, shape_.cut.first(run + 1))};
+  }
+  bool CanSplit(int block) const { return shape_.can_split[static_cast<size_t>(block)]; }
+  static void AddTo(std::vector<Task>& messages, const std::optional<Task>& message) {
+    if (message) messages.push_back(*message);
+  }
+  // Returns a message to or from the stage of another run; nothing if that is this stage, or if
+  // there is no such run.
+  std::optional<Task> Message(TaskKind kind, int block, int micro_batch, int run,
+                              bool gradient) const {
+    if (run < 0 || run >= shape_.cut.runs()) return std::nullopt;
+    const int stage = shape_.cut.StageOfRun(run);
+    if (stage == place_.stage) return std::nullopt;
     return Task{.kind = kind,
                 .block = block,
                 .micro_batch = micro_batch,
-                .peer = peer,
+                .peer = place_.first_peer + stage,
                 .gradient = gradient};
   }
 
-  const std::vector<bool>& can_split_;
-  const int first_, end_;      // blocks
-  const int previous_, next_;  // peers; -1: none
+  const TableShape& shape_;
+  const PipelinePlace place_;
 };
+
+// Micro-batches that pass through one chunk of a stage after the other. Groups are equal, or the
+// first ones have one more. None is smaller than the number of stages unless it is the only one:
+// after a smaller one, stages would wait for each other in a circle.
+struct BatchGroups {
+  int count = 1;
+  int smaller = 0;  // the size of the last group
+  int larger = 0;   // the number of groups that have one more
+
+  BatchGroups(const StageCut& cut, int micro_batches)
+      : count(std::max(1, micro_batches / cut.stages())),
+        smaller(micro_batches / count),
+        larger(micro_batches % count) {}
+  int size(int group) const { return smaller + (group < larger ? 1 : 0); }
+};
+
+// Returns the order in which a stage runs forward passes.
+std::vector<ChunkOfBatch> ForwardOrder(const StageCut& cut, const BatchGroups& groups) {
+  std::vector<ChunkOfBatch> order;
+  int first = 0;
+  for (int group = 0; group < groups.count; first += groups.size(group++)) {
+    for (int chunk = 0; chunk < cut.chunks(); ++chunk) {
+      for (int i = 0; i < groups.size(group); ++i) order.push_back({chunk, first + i});
+    }
+  }
+  return order;
+}
+
+// Returns how many forward passes a stage runs before its first backward pass follows one.
+int PassesAhead(const StageCut& cut, const PipelinePlace& place, const BatchGroups& groups,
+                int passes) {
+  if (place.schedule == PipelineSchedule::kAllForwardFirst && cut.stages() > 1) return passes;
+  const int behind = cut.stages() - 1 - place.stage;
+  // A group goes through all runs but the last; then a pass in the last run of each later stage
+  // lies between this stage's own and the gradient's return, and as many on the way back.
+  const int ahead = cut.chunks() == 1 ? behind : 2 * behind + (cut.chunks() - 1) * groups.size(0);
+  return std::min(ahead, passes);
+}
 
 // Returns the passes of a stage, in the order of its schedule.
 std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, int micro_batches) {
   const StagePasses stage(shape, place);
-  const int behind = shape.cut.stages() - 1 - place.stage;
-  const int ahead = place.schedule == PipelineSchedule::kAllForwardFirst && shape.cut.stages() > 1
-                        ? micro_batches
-                        : std::min(behind, micro_batches);
+  const BatchGroups groups(shape.cut, micro_batches);
+  const std::vector<ChunkOfBatch> forwards = ForwardOrder(shape.cut, groups);
+  std::vector<ChunkOfBatch> backwards = forwards;
+  for (ChunkOfBatch& at : backwards) at.chunk = shape.cut.chunks() - 1 - at.chunk;
+  const size_t all = forwards.size();
+  const auto ahead =
+      static_cast<size_t>(PassesAhead(shape.cut, place, groups, static_cast<int>(all)));
   // Divided gradients would be whole for all blocks of the stage until their weights' turn.
   const bool splits = place.schedule == PipelineSchedule::kZeroBubble && shape.cut.stages() > 1 &&
                       !shape.gradients_divided;
   // A stage puts the gradients of its weights off by so many micro-batches. Later stages wait
   // longer at the end of a step.
-  const int lag = shape.one_at_a_time ? 0 : place.stage;
+  const size_t lag = shape.one_at_a_time ? 0 : static_cast<size_t>(place.stage);
   std::vector<Pass> passes;
-  int forward = 0, weights = 0;
-  while (forward < ahead) stage.Forward(forward++, passes);
-  for (int backward = 0; backward < micro_batches; ++backward) {
-    if (forward < micro_batches) stage.Forward(forward++, passes);
-    stage.Backward(backward, splits, passes);
-    if (splits && weights + lag <= backward) stage.BackwardWeights(weights++, passes);
+  size_t forward = 0, weights = 0;
+  while (forward < ahead) stage.Forward(forwards[forward++], passes);
+  for (size_t backward = 0; backward < all; ++backward) {
+    if (forward < all) stage.Forward(forwards[forward++], passes);
+    stage.Backward(backwards[backward], splits, passes);
+    if (splits && weights + lag <= backward) stage.BackwardWeights(backwards[weights++], passes);
   }
-  while (splits && weights < micro_batches) stage.BackwardWeights(weights++, passes);
+  while (splits && weights < all) stage.BackwardWeights(backwards[weights++], passes);
   return passes;
+}
+
+// Lets a stage take the messages of another one in the order in which they are sent. In a pipeline
+// of two stages with several chunks, outputs and gradients come from the same stage, and a pass may
+// need a message before another that was sent earlier.
+void TakeAsSent(const TableShape& shape, const PipelinePlace& place, int micro_batches,
+                std::vector<Pass>& passes) {
+  if (shape.cut.chunks() == 1) return;
+  std::map<int, std::deque<Task>> sent;  // by peer
+  const int own = place.first_peer + place.stage;
+  for (int stage = 0; stage < shape.cut.stages(); ++stage) {
+    PipelinePlace other = place;
+    other.stage = stage;
+    for (const Pass& pass : PassesOf(shape, other, micro_batches)) {
+      if (pass.after && pass.after->peer == own) {
+        sent[place.first_peer + stage].push_back(*pass.after);
+      }
+    }
+  }
+  for (Pass& pass : passes) {
+    const std::vector<Task> needed = std::exchange(pass.before, {});
+    for (const Task& message : needed) {
+      std::deque<Task>& queue = sent[message.peer];
+      const auto is_same = [&](const Task& other) {
+        return other.block == message.block && other.micro_batch == message.micro_batch &&
+               other.gradient == message.gradient;
+      };
+      const auto end = std::find_if(queue.begin(), queue.end(), is_same);
+      if (end == queue.end()) continue;  // an earlier pass has taken it along
+      for (auto it = queue.begin(); it != end + 1; ++it) {
+        Task taken = *it;
+        taken.kind = TaskKind::kRecv;
+        taken.peer = message.peer;
+        pass.before.push_back(taken);
+      }
+      queue.erase(queue.begin(), end + 1);
+    }
+  }
 }
 
 // Returns for each pass the units of the stage whose gradients are whole after it, for its
@@ -197,7 +301,9 @@ void Append(const TableShape& shape, const std::vector<Pass>& passes, int own, T
     const Pass& pass = passes[p];
     const bool runs = pass.task.micro_batch < own;
     gather_for(p + 1);
-    if (runs && pass.before) table.push_back(*pass.before);
+    for (const Task& message : pass.before) {
+      if (message.micro_batch < own) table.push_back(message);
+    }
     if (runs) table.push_back(pass.task);
     if (runs && pass.after) table.push_back(*pass.after);
     for (int u = 0; u < units; ++u) {
@@ -224,7 +330,8 @@ TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
   TaskTable table;
   const int units = static_cast<int>(shape.unit_users.size());
   const int rounds = shape.gradients_divided || shape.values_divided ? most : micro_batches;
-  const std::vector<Pass> passes = PassesOf(shape, place, rounds);
+  std::vector<Pass> passes = PassesOf(shape, place, rounds);
+  TakeAsSent(shape, place, rounds, passes);
   const std::vector<std::vector<int>> whole_after = WholeAfter(shape, passes);
   Append(shape, passes, micro_batches, table, [&](size_t pass) {
     if (!shape.gradients_divided && passes[pass].task.micro_batch != rounds - 1) return;
@@ -248,7 +355,9 @@ TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
 
 TaskTable EvaluationTable(const TableShape& shape, const PipelinePlace& place) {
   std::vector<Pass> passes;
-  StagePasses(shape, place).Forward(0, passes);
+  for (int chunk = 0; chunk < shape.cut.chunks(); ++chunk) {
+    StagePasses(shape, place).Forward({.chunk = chunk}, passes);
+  }
   TaskTable table;
   Append(shape, passes, 1, table, [](size_t) {});
   return table;

@@ -55,15 +55,26 @@ TEST(MakeTablesTest, ARankWithoutAMicroBatchIsRefused) {
             "3 ranks for 2 micro-batches: a rank would have none");
 }
 
-// Returns the shape of a model with `each` blocks in every stage. The first block and the last one
-// share a unit.
-TableShape Stages(int stages, int each) {
-  TableShape shape{.blocks = stages * each};
+// Returns the shape of a model with `each` blocks in every run of a stage. The first block and the
+// last one share a unit.
+TableShape Stages(int stages, int each, int chunks = 1) {
+  TableShape shape{.blocks = stages * chunks * each};
   for (int b = 0; b < shape.blocks; ++b) shape.unit_users.push_back({b});
   shape.unit_users.push_back({0, shape.blocks - 1});
   shape.can_split.assign(static_cast<size_t>(shape.blocks), false);
-  shape.cut = *StageCut::Make(std::vector<int64_t>(static_cast<size_t>(shape.blocks), 1), stages);
+  const std::vector<int64_t> costs(static_cast<size_t>(shape.blocks), 1);
+  shape.cut = *StageCut::Make(costs, stages, chunks);
   return shape;
+}
+
+// Returns the most passes whose activations a rank keeps at once.
+int MostKept(const TaskTable& table) {
+  int kept = 0, most = 0;
+  for (const Task& task : table) {
+    if (task.kind == TaskKind::kForward) most = std::max(most, ++kept);
+    if (task.kind == TaskKind::kBackward) --kept;
+  }
+  return most;
 }
 
 // The idle share of stages that cost alike (Huang et al., 2019), and what a stage keeps: of the
@@ -122,20 +133,57 @@ TEST(PipelineTableTest, ZeroBubbleKeepsTheGradientsOfMicroBatchesApartWhereTheyM
   EXPECT_LT(bubble(PipelineSchedule::kZeroBubble), zero);
 }
 
+// Narayanan et al., 2021, section 2.2.2: with v chunks the stages wait for (p - 1) / v of the time
+// that they compute for one micro-batch. The first stage runs 2 (p - 1) + (v - 1) p passes ahead.
+TEST(PipelineTableTest, ChunksDivideTheBubble) {
+  for (int stages = 2; stages <= 4; ++stages) {
+    for (int chunks = 2; chunks <= 3; ++chunks) {
+      for (int micro_batches = stages; micro_batches <= 3 * stages; ++micro_batches) {
+        const TableShape shape = Stages(stages, 2, chunks);
+        const auto tables =
+            MakeTables(shape, {.pipeline = stages}, micro_batches, PipelineSchedule::kInterleaved);
+        ASSERT_TRUE(tables.ok()) << tables.status();
+        const auto report = CheckTables(shape, tables->distinct);
+        ASSERT_TRUE(report.ok()) << report.status();
+        EXPECT_NEAR(report->bubble, (stages - 1.0) / (chunks * micro_batches + stages - 1.0), 1e-12)
+            << stages << " stages, " << chunks << " chunks, " << micro_batches;
+        if (micro_batches % stages != 0) continue;  // groups are larger
+        EXPECT_EQ(MostKept(tables->distinct[0]),
+                  2 * std::min((chunks + 1) * stages - 1, chunks * micro_batches));
+      }
+    }
+  }
+}
+
+TEST(PipelineTableTest, ChunksRunAnyNumberOfMicroBatches) {
+  for (int stages = 1; stages <= 5; ++stages) {
+    for (int chunks = 2; chunks <= 4; ++chunks) {
+      for (int micro_batches = 1; micro_batches <= 11; ++micro_batches) {
+        const TableShape shape = Stages(stages, 1, chunks);
+        const auto tables =
+            MakeTables(shape, {.pipeline = stages}, micro_batches, PipelineSchedule::kInterleaved);
+        ASSERT_TRUE(tables.ok()) << tables.status();
+        const auto report = CheckTables(shape, tables->distinct);
+        EXPECT_TRUE(report.ok()) << report.status();
+      }
+    }
+  }
+}
+
 TEST(PipelineTableTest, EveryDivisionOfUnequalSharesPassesTheCheck) {
   for (const int stages : {1, 2, 4}) {
     for (const bool gradients : {false, true}) {
       for (const bool values : {false, true}) {
-        TableShape shape = Stages(stages, 3);
-        shape.divided = true;
-        shape.gradients_divided = gradients;
-        shape.values_divided = values;
         const MeshShape mesh{.pipeline = stages, .data = 2, .shard = 2};
-        // Blocks at the ends, such as an embedding, cannot split their backward passes.
-        for (int b = 1; b + 1 < shape.blocks; ++b) shape.can_split[static_cast<size_t>(b)] = true;
         for (const PipelineSchedule schedule :
              {PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kAllForwardFirst,
-              PipelineSchedule::kZeroBubble}) {
+              PipelineSchedule::kZeroBubble, PipelineSchedule::kInterleaved}) {
+          TableShape shape = Stages(stages, 3, schedule == PipelineSchedule::kInterleaved ? 2 : 1);
+          shape.divided = true;
+          shape.gradients_divided = gradients;
+          shape.values_divided = values;
+          // Blocks at the ends, such as an embedding, cannot split their backward passes.
+          for (int b = 1; b + 1 < shape.blocks; ++b) shape.can_split[static_cast<size_t>(b)] = true;
           const auto tables = MakeTables(shape, mesh, 7, schedule);
           ASSERT_TRUE(tables.ok()) << tables.status();
           EXPECT_EQ(tables->distinct.size(), 2u * static_cast<size_t>(stages));

@@ -46,6 +46,8 @@ class ForwardingCommunicator : public Communicator {
     return inner_.Recv(std::move(tensor), from, label);
   }
   std::unique_ptr<Pending> Barrier() override { return inner_.Barrier(); }
+  bool is_a_queue() const override { return inner_.is_a_queue(); }
+  void StartMessages() override { inner_.StartMessages(); }
   void Abort(std::string_view why) override { inner_.Abort(why); }
   std::string DumpFlightRecord() const override { return inner_.DumpFlightRecord(); }
 

@@ -1,9 +1,9 @@
 """usage: run [--minutes=N] [--only=NAME[,NAME...]] [--json=FILE] [--python=PROGRAM] [--compile=MODE]
 
 Proves muster's trainer on the card of this machine: kernels, a first step, communicators, parity with PyTorch on the same card, a
-killed rank that goes on, and benchmarks, in this order, within N minutes (60). LibTorch, CUDA and NCCL are those of
+killed rank that goes on, ranks that divide a model and share the card, and benchmarks, in this order, within N minutes (60). LibTorch, CUDA and NCCL are those of
 the PyTorch 2.11 for CUDA 13 that PROGRAM (python3) imports. Prints a table and writes FILE (gpu-kit.json).
-NAME is kernels, step, conformance, parity, resume, or a benchmark: kernel-rates, host, gpt2, vocabulary, curve, llama or
+NAME is kernels, step, conformance, parity, resume, divided, or a benchmark: kernel-rates, host, gpt2, vocabulary, curve, llama or
 gpt2-1.5b. MODE is the mode of torch.compile (max-autotune) in which the peers of gpt2, llama and gpt2-1.5b compute.
 
 The exit code is 0 if everything that ran passed, 1 if something failed, 2 for a wrong flag, and 3, with a sentence, if
@@ -130,7 +130,13 @@ def resume(run):
     run.check("kill -9 and resume", [run.program("resume_on_gpu")], 300)
 
 
-PARTS = {"kernels": kernels, "step": step, "conformance": conformance, "parity": parity, "resume": resume, **gpu_kit_benchmarks.PARTS}
+def divided(run):
+    """Two and four ranks that share the card: tensor, context, pipeline and ZeRO 3 against one rank."""
+    layouts = lambda text: {"layouts": len(re.findall(r": losses within ", text))}
+    run.check("models divided among ranks that share the card", [run.program("divided_on_gpu")], 600, layouts)
+
+
+PARTS = {"kernels": kernels, "step": step, "conformance": conformance, "parity": parity, "resume": resume, "divided": divided, **gpu_kit_benchmarks.PARTS}
 
 
 def summary_of(rows):
@@ -179,7 +185,7 @@ def main(arguments):
     for name in flags["only"].split(","):
         PARTS[name](run)
     print(summary_of(run.rows))
-    print("what needs two cards was never run: NCCL between GPUs")
+    print("what needs two cards was never run: NCCL between GPUs, and with it tensor, context and pipeline over NVLink")
     write_json(flags["json"], facts, run.rows)
     return 1 if any(row["outcome"] == "failed" for row in run.rows) else 0
 

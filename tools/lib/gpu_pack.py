@@ -16,8 +16,8 @@ import shared_libraries
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIMIT = 60 << 20
 
-PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/gpu/conformance_on_gpu", "tests/gpu/resume_on_gpu",
-            "tests/parity/curve_run", "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]
+PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/gpu/conformance_on_gpu", "tests/gpu/divided_on_gpu",
+            "tests/gpu/resume_on_gpu", "tests/parity/curve_run", "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]
 SCRIPTS = ["tests/parity/comparison.py", "tests/parity/curve.py", "tests/parity/fp8_linear.py", "tests/parity/gpt2_reference.py",
            "tests/parity/llama_reference.py", "tests/parity/parity.py", "tests/parity/script_model.py",
            "tests/parity/transformers_model.py", "tests/bench/peer_step.py"]

@@ -19,13 +19,16 @@ namespace muster::trainer {
 // The communicators of a layout's ranks, which are threads.
 class LocalGroups {
  public:
-  explicit LocalGroups(const MeshShape& shape)
-      : world_(MakeLocalCommunicators({.size = shape.size()})) {
+  // Returns a communicator in place of one of the host's memory.
+  using Wrap = std::unique_ptr<Communicator> (*)(std::unique_ptr<Communicator> host);
+
+  explicit LocalGroups(const MeshShape& shape, Wrap wrap = nullptr)
+      : world_(MakeGroup(shape.size(), wrap)) {
     std::map<std::vector<int>, Communicators> made;  // by members
-    const auto take = [&made](const std::string&, const std::vector<int>& ranks,
-                              int rank) -> absl::StatusOr<std::unique_ptr<Communicator>> {
+    const auto take = [&made, wrap](const std::string&, const std::vector<int>& ranks,
+                                    int rank) -> absl::StatusOr<std::unique_ptr<Communicator>> {
       Communicators& group = made[ranks];
-      if (group.empty()) group = MakeLocalCommunicators({.size = static_cast<int>(ranks.size())});
+      if (group.empty()) group = MakeGroup(static_cast<int>(ranks.size()), wrap);
       const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
       return std::move(group[static_cast<size_t>(place)]);
     };
@@ -39,6 +42,14 @@ class LocalGroups {
 
  private:
   using Communicators = std::vector<std::unique_ptr<Communicator>>;
+
+  static Communicators MakeGroup(int size, Wrap wrap) {
+    Communicators group = MakeLocalCommunicators({.size = size});
+    for (auto& each : group) {
+      if (wrap != nullptr) each = wrap(std::move(each));
+    }
+    return group;
+  }
 
   const Communicators world_;
   std::vector<Mesh> meshes_;  // which own the groups

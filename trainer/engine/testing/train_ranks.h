@@ -84,8 +84,9 @@ using StateMaker = std::function<std::unique_ptr<TrainingState>(int rank)>;
 
 // Trains on every rank of the layout, which are threads; returns the results of each.
 inline std::vector<RankResult> TrainRanks(const MeshShape& mesh, int64_t vocabulary, int steps,
-                                          const StateMaker& make) {
-  LocalGroups groups(mesh);
+                                          const StateMaker& make,
+                                          LocalGroups::Wrap wrap = nullptr) {
+  LocalGroups groups(mesh, wrap);
   std::vector<RankResult> results(static_cast<size_t>(mesh.size()));
   std::vector<std::thread> threads;
   for (int r = 0; r < mesh.size(); ++r) {

@@ -18,6 +18,10 @@ int PipelineOf(const v1alpha1::ParallelismSpec& parallelism) {
   return std::max(1, parallelism.pipeline());
 }
 
+int ChunksOf(const v1alpha1::ParallelismSpec& parallelism) {
+  return parallelism.schedule() == "ZeroBubbleV" ? 2 : std::max(1, parallelism.chunks());
+}
+
 int ContextOf(const v1alpha1::ParallelismSpec& parallelism) {
   return std::max(1, parallelism.context());
 }

@@ -16,6 +16,8 @@ int RanksOf(const v1alpha1::WorkersSpec& workers);
 int TensorOf(const v1alpha1::ParallelismSpec& parallelism);
 // Returns the number of stages.
 int PipelineOf(const v1alpha1::ParallelismSpec& parallelism);
+// Returns the number of runs of blocks that each stage has.
+int ChunksOf(const v1alpha1::ParallelismSpec& parallelism);
 // Returns the number of ranks that divide each sequence.
 int ContextOf(const v1alpha1::ParallelismSpec& parallelism);
 // Returns the number of ranks that work on one micro-batch: the product of the three above.

@@ -102,7 +102,7 @@ int64_t ExchangeMemory(const ModelShape& shape, Precision precision, int64_t tok
 // Returns the number of blocks whose activations the first stage of a pipeline keeps, counting each
 // block once for every micro-batch.
 int64_t KeptBlocks(int64_t blocks_of_stage, const WorkDivision& division) {
-  if (division.chunks == 1) return blocks_of_stage * division.stages;
+  if (division.chunks == 1 || division.folded) return blocks_of_stage * division.stages;
   const int64_t chunk = (blocks_of_stage + division.chunks - 1) / division.chunks;
   return chunk * ((division.chunks + 1) * division.stages - 1);
 }
@@ -193,7 +193,8 @@ UnitSizes UnitSizesOf(const ModelShape& shape, const WorkDivision& division) {
   units.block = (in_blocks + units.blocks - 1) / units.blocks;
   if (division.stages <= 1) return units;
   units.blocks = (units.blocks + division.stages - 1) / division.stages;
-  units.parameters = units.blocks * units.block + units.embedding;
+  const int64_t embeddings = division.folded && !shape.tied_head ? 2 : 1;
+  units.parameters = units.blocks * units.block + embeddings * units.embedding;
   return units;
 }
 

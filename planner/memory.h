@@ -55,6 +55,8 @@ struct WorkDivision {
   int32_t stages = 1;
   // The number of runs of blocks that each stage has (schedule Interleaved).
   int32_t chunks = 1;
+  // The first stage has the last blocks, too (schedule ZeroBubbleV).
+  bool folded = false;
   // The number of ranks that divide the sequence.
   int32_t context = 1;
   // The context ranks pass keys and values around a ring. Otherwise they exchange heads.

@@ -270,6 +270,19 @@ TEST(EstimateMemory, ChunksKeepMoreActivations) {
   EXPECT_EQ(with(2).parameters, with(1).parameters);
 }
 
+// The first stage keeps what it keeps with 1F1B, and has the head.
+TEST(EstimateMemory, AFoldedStageHasBothEnds) {
+  ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto with = [&](bool folded) {
+    return EstimateMemory(shape, Precision::kFp32, 2, 64, OptimizerKind::kAdamW, LogitsPlace::kCpu,
+                          {.stages = 2, .chunks = folded ? 2 : 1, .folded = folded});
+  };
+  EXPECT_EQ(with(true).Total(), with(false).Total());
+  shape.tied_head = false;
+  EXPECT_EQ(with(true).activations, with(false).activations);
+  EXPECT_EQ(with(true).parameters - with(false).parameters, 4 * UnitSizesOf(shape).embedding);
+}
+
 // The weights are whole on every rank; what depends on tokens is divided.
 TEST(EstimateMemory, RanksThatDivideSequencesHaveTheirPartOfTheActivations) {
   for (const char* preset : {"gpt2-124m", "llama-nano", "bloom-nano"}) {

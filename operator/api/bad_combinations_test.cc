@@ -153,13 +153,13 @@ const ManifestCase kContradictions[] = {
      "3}",
      "job.yaml:7: spec.trainer.parallelism.pipeline: pipeline x chunks must not be more than the "
      "model's blocks, which are its layers, the embedding and the head: each stage has at least "
-     "one in each of its chunks (here 6 and 5)\n"},
+     "one in each of its chunks, and ZeroBubbleV has two chunks (here 6 and 5)\n"},
     {"MoreChunksThanBlocks", "{count: 2}\n  trainer:\n    model: {preset: gpt2-nano}",
      "{count: 2}\n  trainer:\n    parallelism: {pipeline: 2, schedule: Interleaved, chunks: 3}\n"
      "    model: {preset: gpt2-nano, layers: 3}",
      "job.yaml:7: spec.trainer.parallelism.pipeline: pipeline x chunks must not be more than the "
      "model's blocks, which are its layers, the embedding and the head: each stage has at least "
-     "one in each of its chunks (here 2 x 3 and 5)\n"},
+     "one in each of its chunks, and ZeroBubbleV has two chunks (here 2 x 3 and 5)\n"},
     {"ChunksWithoutInterleaved",
      "{count: 2}\n  trainer:", "{count: 2}\n  trainer:\n    parallelism: {pipeline: 2, chunks: 2}",
      "job.yaml:7: spec.trainer.parallelism.chunks: says how many runs of blocks a stage has with "

@@ -148,7 +148,7 @@ Broken ContextOfKnownLayers(const TrainerSpec& trainer) {
 
 Broken PipelineHasBlocks(const TrainerSpec& trainer) {
   const int64_t pipeline = planner::PipelineOf(trainer.parallelism());
-  const int64_t chunks = std::max(1, trainer.parallelism().chunks());
+  const int64_t chunks = planner::ChunksOf(trainer.parallelism());
   const int64_t blocks = trainer.model().layers() + 2;
   const std::string of_chunks = chunks == 1 ? "" : absl::StrCat(" x ", chunks);
   return Unless(!trainer.model().has_layers() || pipeline * chunks <= blocks,

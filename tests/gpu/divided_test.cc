@@ -2,10 +2,14 @@
 // model that they divide as one rank of that device does. The variable MUSTER_TEST_GPUS is 1 for
 // the first card; by default the device is the CPU.
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +31,7 @@ namespace {
 
 using planner::ModelFamily;
 
-constexpr int kSteps = 8;
+constexpr int kSteps = 4;
 
 std::string DeviceName() {
   const char* const gpus = std::getenv("MUSTER_TEST_GPUS");
@@ -83,6 +87,10 @@ const Case kCases[] = {
      {.pipeline = 2},
      ContextExchange::kHeads,
      PipelineSchedule::kInterleaved},
+    {"pipeline 2, zero bubble of folded stages",
+     {.pipeline = 2},
+     ContextExchange::kHeads,
+     PipelineSchedule::kZeroBubbleV},
     {"ZeRO 3 of 2 x tensor 2",
      {.shard = 2, .tensor = 2},
      ContextExchange::kHeads,
@@ -101,9 +109,13 @@ struct Types {
 const Types kTypes[] = {{"FP32", at::kFloat, 1e-4}, {"BF16", at::kBFloat16, 1e-2}};
 
 TEST(DividedTest, RanksThatShareADeviceTrainAsOneDoes) {
-  for (const ModelFamily family : {ModelFamily::kGpt2, ModelFamily::kLlama, ModelFamily::kBloom}) {
+  for (const auto& [family, of] :
+       {std::pair{ModelFamily::kGpt2, "GPT-2"}, std::pair{ModelFamily::kLlama, "LLaMA"},
+        std::pair{ModelFamily::kBloom, "BLOOM"}}) {
     const planner::ModelShape shape = Shape(family);
     for (const Types& types : kTypes) {
+      // A CPU multiplies BF16 slowly, and tests/parity has it there.
+      if (DeviceName() == "cpu" && types.compute != at::kFloat) continue;
       TrainingOptions options = TinyOptions();
       options.sequence = 64;
       options.types.compute = types.compute;
@@ -117,10 +129,10 @@ TEST(DividedTest, RanksThatShareADeviceTrainAsOneDoes) {
       ASSERT_EQ(one.losses.size(), size_t{kSteps});
       EXPECT_LT(one.losses.back(), one.losses.front());
       for (const Case& c : kCases) {
-        SCOPED_TRACE(absl::StrCat(c.name, " in ", types.name, ", family ", family));
+        SCOPED_TRACE(absl::StrCat(of, " in ", types.name, ", ", c.name));
         options.context_exchange = c.exchange;
         options.pipeline_schedule = c.schedule;
-        options.chunks = c.schedule == PipelineSchedule::kInterleaved ? 2 : 1;
+        options.chunks = FewestChunks(c.schedule);
         options.divided = {.values = c.zero3, .gradients = c.zero3};
         double worst = 0.0;
         for (const RankResult& result : train(c.mesh)) {
@@ -131,8 +143,8 @@ TEST(DividedTest, RanksThatShareADeviceTrainAsOneDoes) {
             worst = std::max(worst, distance);
           }
         }
-        std::cout << "family " << family << ", " << types.name << ", " << c.name
-                  << ": losses within " << worst << std::endl;
+        std::cout << of << " in " << types.name << ", " << c.name << ": losses within " << worst
+                  << std::endl;
       }
       options.divided = {};
       options.chunks = 1;

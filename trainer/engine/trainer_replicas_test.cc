@@ -107,7 +107,7 @@ TEST_F(TrainerReplicasTest, ARankReadsReplicasAndItsOwnCopiesAndOffersTheFormer)
   kept.AddTo(position);
   ASSERT_EQ(position.replicas_size(), 2);
   EXPECT_EQ(position.replicas(0).slice().shard(), 1);
-  KeptReplicas of_chunks(memory_, "uid", "/shm/rank-0", /*chunks=*/2);
+  KeptReplicas of_chunks(memory_, "uid", "/shm/rank-0", "2 in turn");
   of_chunks.SetFolders({"/shm/rank-1"});
   EXPECT_TRUE(absl::IsNotFound(of_chunks.Open(version, {.shard = {0, 3}}).status()))
       << "a stage with two runs of blocks has other blocks";

@@ -32,7 +32,8 @@ std::vector<int> CutAt(std::span<const int64_t> costs, int runs, int64_t most) {
 
 }  // namespace
 
-absl::StatusOr<StageCut> StageCut::Make(std::span<const int64_t> costs, int stages, int chunks) {
+absl::StatusOr<StageCut> StageCut::Make(std::span<const int64_t> costs, int stages, int chunks,
+                                        StageForm form) {
   const int blocks = static_cast<int>(costs.size());
   const int64_t runs = int64_t{stages} * chunks;
   if (stages < 1 || chunks < 1 || runs > blocks) {
@@ -55,13 +56,14 @@ absl::StatusOr<StageCut> StageCut::Make(std::span<const int64_t> costs, int stag
   StageCut cut;
   cut.firsts_ = CutAt(costs, static_cast<int>(runs), low);
   cut.stages_ = stages;
+  cut.form_ = form;
   cut.blocks_ = blocks;
   return cut;
 }
 
-int StageCut::StageOf(int block) const {
+int StageCut::RunOfBlock(int block) const {
   const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), block);
-  return StageOfRun(static_cast<int>(after - firsts_.begin()) - 1);
+  return static_cast<int>(after - firsts_.begin()) - 1;
 }
 
 }  // namespace muster::trainer

@@ -63,6 +63,15 @@ TEST(StageCutTest, ChunksGiveAStageRunsInTurn) {
                                        "do"));
 }
 
+TEST(StageCutTest, FoldedStagesHaveARunFromEachEnd) {
+  const StageCut cut =
+      *StageCut::Make(std::vector<int64_t>{1, 1, 1, 1, 1, 1}, 3, 2, StageForm::kFolded);
+  std::vector<int> stages;
+  for (int block = 0; block < 6; ++block) stages.push_back(cut.StageOf(block));
+  EXPECT_EQ(stages, (std::vector<int>{0, 1, 2, 2, 1, 0}));
+  EXPECT_EQ(cut.RunOf(1, 1), 4);
+}
+
 TEST(StageCutTest, MoreStagesThanBlocksAreRefused) {
   EXPECT_EQ(StageCut::Make(std::vector<int64_t>{1, 1}, 3).status(),
             absl::InvalidArgumentError("a pipeline of 3 stages for a model of 2 blocks: each stage "

@@ -71,6 +71,22 @@ absl::Status PlaceUnit(ModelPart part, UnitLayout& unit) {
   return absl::OkStatus();
 }
 
+// Chunks that a stage has in turn run micro-batches in another order than one after the other, and
+// could not tell whose gradient of a shared tensor is complete.
+absl::Status CheckChunks(const StageCut& cut, const UnitLayout& unit) {
+  if (cut.form() != StageForm::kInTurn || cut.stages() == 1) return absl::OkStatus();
+  for (size_t i = 0; i < unit.users.size(); ++i) {
+    for (size_t j = i + 1; j < unit.users.size(); ++j) {
+      const int a = cut.RunOfBlock(unit.users[i]), b = cut.RunOfBlock(unit.users[j]);
+      if (a == b || cut.StageOfRun(a) != cut.StageOfRun(b)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(unit.name, " is shared by two chunks of stage ", cut.StageOfRun(a),
+                       " of the pipeline: one chunk for each stage would do"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Says which stages have the unit, and leaves it empty on others.
 absl::Status TakeStage(const StageCut& cut, int stage, UnitLayout& unit) {
   unit.stages.clear();
@@ -80,6 +96,7 @@ absl::Status TakeStage(const StageCut& cut, int stage, UnitLayout& unit) {
   }
   std::sort(unit.stages.begin(), unit.stages.end());
   unit.stages.erase(std::unique(unit.stages.begin(), unit.stages.end()), unit.stages.end());
+  MUSTER_RETURN_IF_ERROR(CheckChunks(cut, unit));
   const bool ends = unit.stages.front() == 0 && unit.stages.back() == cut.stages() - 1;
   if (unit.stages.size() > 2 || (unit.stages.size() == 2 && !ends)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -93,13 +93,15 @@ TEST(PipelineMessagesTest, EveryScheduleEndsWhereMessagesHoldUpOneAnother) {
         Case{4, 1, 6, PipelineSchedule::kOneForwardOneBackward},
         Case{3, 1, 5, PipelineSchedule::kZeroBubble}, Case{2, 2, 5, PipelineSchedule::kInterleaved},
         Case{3, 3, 7, PipelineSchedule::kInterleaved},
-        Case{4, 2, 11, PipelineSchedule::kInterleaved}}) {
+        Case{4, 2, 11, PipelineSchedule::kInterleaved},
+        Case{2, 2, 4, PipelineSchedule::kZeroBubbleV},
+        Case{4, 2, 9, PipelineSchedule::kZeroBubbleV}}) {
     SCOPED_TRACE(absl::StrCat(c.stages, " stages with ", c.chunks, " chunks"));
     const int blocks = c.stages * c.chunks;
     TableShape shape{.blocks = blocks};
     shape.can_split.assign(static_cast<size_t>(blocks), true);
     const std::vector<int64_t> costs(static_cast<size_t>(blocks), 1);
-    shape.cut = *StageCut::Make(costs, c.stages, c.chunks);
+    shape.cut = *StageCut::Make(costs, c.stages, c.chunks, FormOf(c.schedule));
     const MeshShape mesh{.pipeline = c.stages};
     const auto tables = MakeTables(shape, mesh, c.micro_batches, c.schedule);
     ASSERT_TRUE(tables.ok()) << tables.status();

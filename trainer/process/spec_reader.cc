@@ -77,15 +77,19 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   return absl::OkStatus();
 }
 
+PipelineSchedule ScheduleOf(const std::string& name) {
+  if (name == "ZeroBubble") return PipelineSchedule::kZeroBubble;
+  if (name == "Interleaved") return PipelineSchedule::kInterleaved;
+  if (name == "ZeroBubbleV") return PipelineSchedule::kZeroBubbleV;
+  return PipelineSchedule::kOneForwardOneBackward;
+}
+
 absl::Status ReadParallelism(const v1alpha1::ParallelismSpec& spec, TrainingOptions& options) {
   options.divided = {.values = spec.zero() >= 3, .gradients = spec.zero() >= 2};
   options.parts = planner::TensorOf(spec);
   options.stages = planner::PipelineOf(spec);
-  options.chunks = std::max(1, spec.chunks());
-  options.pipeline_schedule = spec.schedule() == "ZeroBubble" ? PipelineSchedule::kZeroBubble
-                              : spec.schedule() == "Interleaved"
-                                  ? PipelineSchedule::kInterleaved
-                                  : PipelineSchedule::kOneForwardOneBackward;
+  options.chunks = planner::ChunksOf(spec);
+  options.pipeline_schedule = ScheduleOf(spec.schedule());
   options.context_exchange = spec.context_exchange() == "Ring" && planner::ContextOf(spec) > 1
                                  ? ContextExchange::kRing
                                  : ContextExchange::kHeads;

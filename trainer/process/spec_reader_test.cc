@@ -80,6 +80,10 @@ TEST(SpecReaderTest, ScheduleSaysInWhichOrderAStageRunsItsPasses) {
   parallelism.set_chunks(3);
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule, PipelineSchedule::kInterleaved);
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.chunks, 3);
+  parallelism.clear_chunks();
+  parallelism.set_schedule("ZeroBubbleV");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule, PipelineSchedule::kZeroBubbleV);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.chunks, 2);
 }
 
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {

@@ -87,11 +87,13 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
   MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
   const v1alpha1::ParallelismSpec& parallelism = spec.trainer().parallelism();
-  const planner::WorkDivision division{.tensor = training.parts,
-                                       .stages = training.stages,
-                                       .chunks = training.chunks,
-                                       .context = planner::ContextOf(parallelism),
-                                       .ring = training.context_exchange == ContextExchange::kRing};
+  const planner::WorkDivision division{
+      .tensor = training.parts,
+      .stages = training.stages,
+      .chunks = training.chunks,
+      .folded = FormOf(training.pipeline_schedule) == StageForm::kFolded,
+      .context = planner::ContextOf(parallelism),
+      .ring = training.context_exchange == ContextExchange::kRing};
   const planner::MemoryEstimate whole = planner::EstimateMemory(
       shape, precision, static_cast<int32_t>(training.micro_batch),
       static_cast<int32_t>(training.sequence), kind,
@@ -403,9 +405,9 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   if (!configure.copies_directory().empty()) {
     process->copies_ = std::make_unique<StateCopies>(
         files, clock, configure.copies_directory(),
-        StateCopies::Job{configure.job(), configure.job_uid(), process->config_.training.chunks});
+        StateCopies::Job{configure.job(), configure.job_uid(), ChunksOf(process->state_->cut())});
     process->replicas_ = std::make_unique<KeptReplicas>(
-        files, configure.job_uid(), configure.copies_directory(), process->config_.training.chunks);
+        files, configure.job_uid(), configure.copies_directory(), ChunksOf(process->state_->cut()));
   }
   process->Announce();
   process->WarnOfSlowPrecision(clock);

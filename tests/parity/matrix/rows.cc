@@ -27,6 +27,7 @@ struct Rest {
 constexpr ContextExchange kRing = ContextExchange::kRing;
 constexpr PipelineSchedule kZeroBubble = PipelineSchedule::kZeroBubble;
 constexpr PipelineSchedule kInterleaved = PipelineSchedule::kInterleaved;
+constexpr PipelineSchedule kZeroBubbleV = PipelineSchedule::kZeroBubbleV;
 constexpr Layout kLayouts[] = {{.zero = 0},
                                {.zero = 1},
                                {.zero = 2},
@@ -60,8 +61,9 @@ constexpr Layout kLayouts[] = {{.zero = 0},
                                {.zero = 0, .pipeline = 4, .schedule = kZeroBubble},
                                {.zero = 1, .pipeline = 2, .schedule = kZeroBubble},
                                {.zero = 0, .pipeline = 2, .schedule = kInterleaved},
-                               {.zero = 1, .pipeline = 2, .schedule = kInterleaved},
-                               {.zero = 3, .pipeline = 2, .schedule = kInterleaved}};
+                               {.zero = 3, .pipeline = 2, .schedule = kInterleaved},
+                               {.zero = 0, .pipeline = 2, .schedule = kZeroBubbleV},
+                               {.zero = 3, .pipeline = 2, .schedule = kZeroBubbleV}};
 constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by the number of workers: one for each, the same number for each,
 // and more for some than for others. Each divides kToyBatch.
@@ -110,7 +112,8 @@ v1alpha1::ParallelismSpec MatrixRow::parallelism() const {
   spec.set_tensor(tensor);
   spec.set_pipeline(pipeline);
   spec.set_context(context);
-  if (chunks() > 1) spec.set_chunks(chunks());
+  if (schedule == kInterleaved) spec.set_chunks(chunks());
+  if (schedule == kZeroBubbleV) spec.set_schedule("ZeroBubbleV");
   if (copies) spec.set_shard(mesh().shard);
   return spec;
 }
@@ -125,6 +128,7 @@ std::string MatrixRow::name() const {
       pipeline > 1 ? absl::StrCat(", pipeline ", pipeline) : "",
       schedule == kZeroBubble    ? ", zero bubble"
       : schedule == kInterleaved ? ", interleaved"
+      : schedule == kZeroBubbleV ? ", zero bubble of folded stages"
                                  : "",
       context > 1 ? absl::StrCat(", context ", context) : "", exchange == kRing ? " in a ring" : "",
       ", ", ranks, " ranks, ", micro_batches, " micro-batches", rest);

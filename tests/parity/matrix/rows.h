@@ -34,7 +34,7 @@ struct MatrixRow {
 
   int workers() const { return ranks / together(); }
   // Each stage of the pipeline has so many runs of blocks.
-  int chunks() const { return schedule == PipelineSchedule::kInterleaved ? 2 : 1; }
+  int chunks() const { return FewestChunks(schedule); }
   // The ranks that work on one micro-batch.
   int together() const { return tensor * pipeline * context; }
   MeshShape mesh() const;
@@ -45,7 +45,8 @@ struct MatrixRow {
   // Returns true if the other row divides the work on a micro-batch alike.
   bool DividesAs(const MatrixRow& other) const {
     return tensor == other.tensor && pipeline == other.pipeline && context == other.context &&
-           exchange == other.exchange && chunks() == other.chunks();
+           exchange == other.exchange && chunks() == other.chunks() &&
+           FormOf(schedule) == FormOf(other.schedule);
   }
   // Returns the layout, e.g. "ZeRO 2, 3 ranks, 4 micro-batches".
   std::string name() const;

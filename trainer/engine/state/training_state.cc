@@ -53,7 +53,8 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
     const ModelPart of_model = {part, options.parts};
     std::vector<int64_t> costs;
     for (const auto& block : model.blocks) costs.push_back(block->cost());
-    MUSTER_ASSIGN_OR_RETURN(StageCut cut, StageCut::Make(costs, options.stages, options.chunks));
+    MUSTER_ASSIGN_OR_RETURN(StageCut cut, StageCut::Make(costs, options.stages, options.chunks,
+                                                         FormOf(options.pipeline_schedule)));
     MUSTER_ASSIGN_OR_RETURN(
         std::vector<Unit> units,
         MakeUnits(model, options.types.parameters, options.device, of_model, cut, stage));
@@ -191,6 +192,9 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
   if (options.parts != options_.parts) return refuse("trainer.parallelism.tensor");
   if (options.stages != options_.stages) return refuse("trainer.parallelism.pipeline");
   if (options.chunks != options_.chunks) return refuse("trainer.parallelism.chunks");
+  if (FormOf(options.pipeline_schedule) != FormOf(options_.pipeline_schedule)) {
+    return refuse("trainer.parallelism.schedule");
+  }
   if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
     return refuse("whether optimizer.momentum is zero");

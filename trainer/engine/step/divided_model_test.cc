@@ -147,6 +147,7 @@ std::string Name(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::kAllForwardFirst ? "all forward first"
          : schedule == PipelineSchedule::kZeroBubble    ? "zero bubble"
          : schedule == PipelineSchedule::kInterleaved   ? "interleaved"
+         : schedule == PipelineSchedule::kZeroBubbleV   ? "zero bubble of folded stages"
                                                         : "1F1B";
 }
 
@@ -157,7 +158,7 @@ std::string Name(ContextExchange exchange) {
 constexpr ContextExchange kExchanges[] = {ContextExchange::kHeads, ContextExchange::kRing};
 constexpr PipelineSchedule kSchedules[] = {
     PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kAllForwardFirst,
-    PipelineSchedule::kZeroBubble, PipelineSchedule::kInterleaved};
+    PipelineSchedule::kZeroBubble, PipelineSchedule::kInterleaved, PipelineSchedule::kZeroBubbleV};
 
 class DividedModelTest : public testing::TestWithParam<ModelFamily> {};
 
@@ -174,7 +175,7 @@ TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
     }
     for (const PipelineSchedule schedule : kSchedules) {
       options.pipeline_schedule = schedule;
-      options.chunks = schedule == PipelineSchedule::kInterleaved ? 2 : 1;
+      options.chunks = FewestChunks(schedule);
       for (const MeshShape& mesh :
            {MeshShape{.pipeline = 2}, MeshShape{.pipeline = 5}, MeshShape{.pipeline = 3, .data = 2},
             MeshShape{.pipeline = 2, .shard = 3},
@@ -220,11 +221,11 @@ TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
       SCOPED_TRACE(Name(mesh, divided));
-      // Zero bubble is 1F1B where gradients are divided.
-      options.chunks = mesh.pipeline == 2 && divided.gradients ? 2 : 1;
-      options.pipeline_schedule = options.chunks == 2  ? PipelineSchedule::kInterleaved
-                                  : mesh.pipeline == 2 ? PipelineSchedule::kZeroBubble
-                                                       : PipelineSchedule::kOneForwardOneBackward;
+      options.pipeline_schedule = mesh.pipeline != 2  ? PipelineSchedule::kOneForwardOneBackward
+                                  : divided.values    ? PipelineSchedule::kZeroBubbleV
+                                  : divided.gradients ? PipelineSchedule::kInterleaved
+                                                      : PipelineSchedule::kZeroBubble;
+      options.chunks = FewestChunks(options.pipeline_schedule);
       options.divided = divided;
       for (const RankResult& result : train(mesh)) {
         ASSERT_EQ(result.losses.size(), one.losses.size());

@@ -32,7 +32,7 @@ bool MayPass(const absl::Status& why) {
 }  // namespace
 
 std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
-                                            const std::string& job_uid, int chunks) {
+                                            const std::string& job_uid, const std::string& chunks) {
   std::vector<v1alpha1::StateCopy> copies;
   const auto listings = ListCheckpoints(files, folder);
   if (!listings.ok()) return copies;
@@ -66,7 +66,12 @@ bool FailedCopies::IsOffered(const std::string& path) const {
   return found == failures_.end() || found->second < kMostFailures;
 }
 
-Json LayoutOfCopy(const CopyPlace& place, int chunks) {
+std::string ChunksOf(const StageCut& cut) {
+  if (cut.chunks() == 1) return "";
+  return cut.form() == StageForm::kFolded ? "folded" : absl::StrCat(cut.chunks(), " in turn");
+}
+
+Json LayoutOfCopy(const CopyPlace& place, const std::string& chunks) {
   Json layout = {{"shard", place.shard.index}, {"shards", place.shard.count}};
   if (place.part.count > 1) {
     layout["part"] = place.part.index;
@@ -76,11 +81,11 @@ Json LayoutOfCopy(const CopyPlace& place, int chunks) {
     layout["stage"] = place.stage.index;
     layout["stages"] = place.stage.count;
   }
-  if (chunks > 1) layout["chunks"] = chunks;
+  if (!chunks.empty()) layout["chunks"] = chunks;
   return layout;
 }
 
-std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run, int chunks) {
+std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run, const std::string& chunks) {
   const auto number = [&](const char* key, std::optional<int> otherwise) {
     const auto found = run.layout.find(key);
     if (found == run.layout.end()) return otherwise;
@@ -89,7 +94,8 @@ std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run, int chunks) {
   const auto shard = number("shard", std::nullopt), shards = number("shards", std::nullopt);
   const auto part = number("part", 0), parts = number("parts", 1);
   const auto stage = number("stage", 0), stages = number("stages", 1);
-  if (number("chunks", 1) != chunks) return std::nullopt;
+  const auto recorded = run.layout.find("chunks");
+  if ((recorded == run.layout.end() ? Json("") : *recorded) != Json(chunks)) return std::nullopt;
   if (!shard || !shards || *shard < 0 || *shard >= *shards) return std::nullopt;
   if (!part || !parts || *part < 0 || *part >= *parts) return std::nullopt;
   if (!stage || !stages || *stage < 0 || *stage >= *stages) return std::nullopt;

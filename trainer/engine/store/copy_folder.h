@@ -12,16 +12,17 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/parallel/slices.h"
+#include "trainer/parallel/stages.h"
 
 namespace muster::trainer {
 
 // A folder of copies of one rank's part of the state: its own, or the replicas of another's. Each
 // is a checkpoint directory of one writer (state_copies.h).
 
-// Returns the complete copies in `folder` of the job with this uid, of stages with so many chunks
-// (StageCut), newest first. Returns none if the folder cannot be read.
+// Returns the complete copies in `folder` of the job with this uid, of stages with such chunks
+// (ChunksOf), newest first. Returns none if the folder cannot be read.
 std::vector<v1alpha1::StateCopy> ListCopies(Files& files, const std::string& folder,
-                                            const std::string& job_uid, int chunks);
+                                            const std::string& job_uid, const std::string& chunks);
 
 // The copies that could not be loaded. A copy is good until its bytes prove to be others: one that
 // cannot be read now, for want of memory, say, is offered again a few times, and stays where it is.
@@ -39,10 +40,14 @@ class FailedCopies {
   std::map<std::string, int> failures_;  // by path
 };
 
+// Returns what stages of the cut have besides their number, such as "2 in turn"; empty if each has
+// one run of blocks. The same stage has other blocks if this differs.
+std::string ChunksOf(const StageCut& cut);
+
 // The record's layout of a copy: the place of the rank that it is of, in a model whose stages have
-// so many chunks. PlaceOfCopy returns nothing if the record does not say, or has another number.
-Json LayoutOfCopy(const CopyPlace& place, int chunks);
-std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run, int chunks);
+// such chunks. PlaceOfCopy returns nothing if the record does not say, or has others.
+Json LayoutOfCopy(const CopyPlace& place, const std::string& chunks);
+std::optional<CopyPlace> PlaceOfCopy(const RunRecord& run, const std::string& chunks);
 
 }  // namespace muster::trainer
 

@@ -23,13 +23,13 @@ namespace muster::trainer {
 // removed. Not thread-safe.
 class KeptReplicas {
  public:
-  // `files` must outlive it. `own_folder` has this rank's own copies. `chunks` is the number of
-  // runs of blocks that each stage of the model has.
-  KeptReplicas(Files& files, std::string job_uid, std::string own_folder, int chunks = 1)
+  // `files` must outlive it. `own_folder` has this rank's own copies. Copies of stages with
+  // other chunks (ChunksOf) are not of use.
+  KeptReplicas(Files& files, std::string job_uid, std::string own_folder, std::string chunks = {})
       : files_(files),
         job_uid_(std::move(job_uid)),
         own_folder_(std::move(own_folder)),
-        chunks_(chunks) {}
+        chunks_(std::move(chunks)) {}
 
   // Call when a round is prepared.
   void SetFolders(std::vector<std::string> folders);
@@ -51,7 +51,7 @@ class KeptReplicas {
   Files& files_;
   const std::string job_uid_;
   const std::string own_folder_;
-  const int chunks_;
+  const std::string chunks_;
   std::vector<std::string> folders_;
   FailedCopies failed_;
   int64_t bytes_read_ = 0;

@@ -95,7 +95,7 @@ RunRecord RecordOf(const TrainingState& state, const v1alpha1::RoundId& round,
   record.skipped_in_row = state.counts().skipped.in_row;
   record.skipped_total = state.counts().skipped.total;
   record.seed = state.options().seed;
-  record.layout = LayoutOfCopy(state.place(), state.cut().chunks());
+  record.layout = LayoutOfCopy(state.place(), ChunksOf(state.cut()));
   return record;
 }
 
@@ -207,7 +207,7 @@ absl::StatusOr<int64_t> StateCopies::LoadFrom(const std::string& path,
                                               TrainingState& state) {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(files_, path));
   const RunRecord& run = reader->manifest().run;
-  const std::optional<CopyPlace> place = PlaceOfCopy(run, state.cut().chunks());
+  const std::optional<CopyPlace> place = PlaceOfCopy(run, ChunksOf(state.cut()));
   if (run.step != version.step() || run.attempt != version.attempt() || !place ||
       !place->IsOfPartOf(state.place())) {
     return absl::NotFoundError(absl::StrCat(path, ": is no copy of ", ToText(version)));

@@ -37,7 +37,7 @@ class StateCopies {
   struct Job {
     std::string name;  // namespace/name
     std::string uid;
-    int chunks = 1;  // the runs of blocks of each stage: copies of another number are not of use
+    std::string chunks = {};  // ChunksOf(): other copies are not of use
   };
 
   // `files` and `clock` must outlive it. The folder is made when it is needed.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -122,7 +125,7 @@ class StagePasses {
     int run, first, end;  // the run, and its blocks
   };
   Run BlocksOf(int chunk) const {
-    const int run = chunk * shape_.cut.stages() + place_.stage;
+    const int run = shape_.cut.RunOf(place_.stage, chunk);
     return {run, shape_.cut.first(run), std::min(shape_.blocks, shape_.cut.first(run + 1))};
   }
   bool CanSplit(int block) const { return shape_.can_split[static_cast<size_t>(block)]; }
@@ -185,8 +188,17 @@ int PassesAhead(const StageCut& cut, const PipelinePlace& place, const BatchGrou
   return std::min(ahead, passes);
 }
 
-// Returns the passes of a stage, in the order of its schedule.
-std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, int micro_batches) {
+// A zero-bubble schedule splits backward passes. Divided gradients would be whole for all blocks of
+// a stage until their weights' turn.
+bool SplitsBackward(const TableShape& shape, PipelineSchedule schedule) {
+  const bool zero_bubble =
+      schedule == PipelineSchedule::kZeroBubble || schedule == PipelineSchedule::kZeroBubbleV;
+  return zero_bubble && shape.cut.stages() > 1 && !shape.gradients_divided;
+}
+
+// Returns the passes of a stage that alternates between forward and backward passes.
+std::vector<Pass> AlternatingPasses(const TableShape& shape, const PipelinePlace& place,
+                                    int micro_batches) {
   const StagePasses stage(shape, place);
   const BatchGroups groups(shape.cut, micro_batches);
   const std::vector<ChunkOfBatch> forwards = ForwardOrder(shape.cut, groups);
@@ -195,9 +207,7 @@ std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, 
   const size_t all = forwards.size();
   const auto ahead =
       static_cast<size_t>(PassesAhead(shape.cut, place, groups, static_cast<int>(all)));
-  // Divided gradients would be whole for all blocks of the stage until their weights' turn.
-  const bool splits = place.schedule == PipelineSchedule::kZeroBubble && shape.cut.stages() > 1 &&
-                      !shape.gradients_divided;
+  const bool splits = SplitsBackward(shape, place.schedule);
   // A stage puts the gradients of its weights off by so many micro-batches. Later stages wait
   // longer at the end of a step.
   const size_t lag = shape.one_at_a_time ? 0 : static_cast<size_t>(place.stage);
@@ -213,42 +223,171 @@ std::vector<Pass> PassesOf(const TableShape& shape, const PipelinePlace& place, 
   return passes;
 }
 
-// Lets a stage take the messages of another one in the order in which they are sent. In a pipeline
-// of two stages with several chunks, outputs and gradients come from the same stage, and a pass may
-// need a message before another that was sent earlier.
-void TakeAsSent(const TableShape& shape, const PipelinePlace& place, int micro_batches,
-                std::vector<Pass>& passes) {
-  if (shape.cut.chunks() == 1) return;
-  std::map<int, std::deque<Task>> sent;  // by peer
-  const int own = place.first_peer + place.stage;
-  for (int stage = 0; stage < shape.cut.stages(); ++stage) {
-    PipelinePlace other = place;
-    other.stage = stage;
-    for (const Pass& pass : PassesOf(shape, other, micro_batches)) {
-      if (pass.after && pass.after->peer == own) {
-        sent[place.first_peer + stage].push_back(*pass.after);
-      }
+// Writes the passes of folded stages by running them together, on a clock on which a pass through a
+// chunk takes 1, or 2 if it is a whole backward pass. At each time a stage that is free begins the
+// first pass that it can, in the order of PipelineSchedule::kZeroBubbleV.
+class FoldedStages {
+ public:
+  FoldedStages(const TableShape& shape, int first_peer, PipelineSchedule schedule,
+               int micro_batches)
+      : shape_(shape),
+        micro_batches_(micro_batches),
+        splits_(SplitsBackward(shape, schedule)),
+        stages_(static_cast<size_t>(shape.cut.stages())),
+        forwards_(EndTimes()),
+        backwards_(EndTimes()) {
+    for (int s = 0; s < shape.cut.stages(); ++s) {
+      stages_[static_cast<size_t>(s)].passes_of = std::make_unique<StagePasses>(
+          shape, PipelinePlace{.stage = s, .first_peer = first_peer, .schedule = schedule});
+      stages_[static_cast<size_t>(s)].joined =
+          (shape.one_at_a_time || shape.gradients_divided) && SharesAUnit(s);
     }
   }
-  for (Pass& pass : passes) {
-    const std::vector<Task> needed = std::exchange(pass.before, {});
-    for (const Task& message : needed) {
-      std::deque<Task>& queue = sent[message.peer];
-      const auto is_same = [&](const Task& other) {
-        return other.block == message.block && other.micro_batch == message.micro_batch &&
-               other.gradient == message.gradient;
+
+  std::vector<std::vector<Pass>> Run() {
+    const int64_t each = int64_t{2} * micro_batches_ * (splits_ ? 3 : 2);
+    int64_t left = each * shape_.cut.stages();
+    for (int64_t now = 0; left > 0; ++now) {
+      for (size_t s = 0; s < stages_.size(); ++s) {
+        if (stages_[s].free_at <= now && Begin(static_cast<int>(s), now)) --left;
+      }
+    }
+    std::vector<std::vector<Pass>> passes;
+    for (Stage& stage : stages_) passes.push_back(std::move(stage.passes));
+    return passes;
+  }
+
+ private:
+  static constexpr int64_t kNever = INT64_MAX;
+  using Times = std::vector<std::vector<int64_t>>;  // by run and micro-batch
+
+  struct Stage {
+    std::unique_ptr<StagePasses> passes_of;
+    std::vector<Pass> passes;
+    int forward[2] = {}, backward[2] = {}, weights[2] = {};  // the next micro-batch, by chunk
+    int kept = 0;                                            // passes through a chunk
+    // Blocks of both chunks use one unit, whose gradients of a micro-batch must be whole before
+    // those of the next begin.
+    bool joined = false;
+    int64_t free_at = 0;
+  };
+
+  bool SharesAUnit(int s) const {
+    const auto is_in = [&](int block, int chunk) {
+      const int run = shape_.cut.RunOf(s, chunk);
+      return block >= shape_.cut.first(run) && block < shape_.cut.first(run + 1);
+    };
+    return std::any_of(shape_.unit_users.begin(), shape_.unit_users.end(), [&](const auto& users) {
+      const auto in = [&](int chunk) {
+        return std::any_of(users.begin(), users.end(), [&](int b) { return is_in(b, chunk); });
       };
-      const auto end = std::find_if(queue.begin(), queue.end(), is_same);
-      if (end == queue.end()) continue;  // an earlier pass has taken it along
-      for (auto it = queue.begin(); it != end + 1; ++it) {
-        Task taken = *it;
-        taken.kind = TaskKind::kRecv;
-        taken.peer = message.peer;
-        pass.before.push_back(taken);
-      }
-      queue.erase(queue.begin(), end + 1);
+      return in(0) && in(1);
+    });
+  }
+  Times EndTimes() const {
+    return Times(static_cast<size_t>(shape_.cut.runs()),
+                 std::vector<int64_t>(static_cast<size_t>(micro_batches_), kNever));
+  }
+  static int64_t& At(Times& times, int run, int micro_batch) {
+    return times[static_cast<size_t>(run)][static_cast<size_t>(micro_batch)];
+  }
+
+  bool Begin(int s, int64_t now) {
+    return BeginBackward(s, 1, now) || BeginBackward(s, 0, now) || BeginForward(s, 1, now) ||
+           BeginForward(s, 0, now) || BeginWeights(s, 1, now) || BeginWeights(s, 0, now);
+  }
+
+  bool BeginForward(int s, int chunk, int64_t now) {
+    Stage& stage = stages_[static_cast<size_t>(s)];
+    const int run = shape_.cut.RunOf(s, chunk), m = stage.forward[chunk];
+    // There is always room for the second chunk of a micro-batch whose first one has run.
+    const bool owes = chunk == 0 && stage.forward[1] < stage.forward[0];
+    const int most = 2 * shape_.cut.stages() - (owes ? 1 : 0);
+    if (m == micro_batches_ || stage.kept >= most) return false;
+    if (run > 0 && At(forwards_, run - 1, m) > now) return false;
+    stage.passes_of->Forward({chunk, m}, stage.passes);
+    ++stage.forward[chunk];
+    ++stage.kept;
+    At(forwards_, run, m) = stage.free_at = now + 1;
+    return true;
+  }
+
+  bool BeginBackward(int s, int chunk, int64_t now) {
+    Stage& stage = stages_[static_cast<size_t>(s)];
+    const int run = shape_.cut.RunOf(s, chunk), m = stage.backward[chunk];
+    if (m == stage.forward[chunk] || At(forwards_, run, m) > now) return false;
+    if (run + 1 < shape_.cut.runs() && At(backwards_, run + 1, m) > now) return false;
+    if (splits_ && shape_.one_at_a_time && stage.weights[chunk] < m) return false;
+    if (chunk == 1 && stage.joined && stage.backward[0] < m) return false;
+    stage.passes_of->Backward({chunk, m}, splits_, stage.passes);
+    ++stage.backward[chunk];
+    if (!splits_) --stage.kept;
+    At(backwards_, run, m) = stage.free_at = now + (splits_ ? 1 : 2);
+    return true;
+  }
+
+  bool BeginWeights(int s, int chunk, int64_t now) {
+    Stage& stage = stages_[static_cast<size_t>(s)];
+    if (!splits_ || stage.weights[chunk] == stage.backward[chunk]) return false;
+    stage.passes_of->BackwardWeights({chunk, stage.weights[chunk]++}, stage.passes);
+    --stage.kept;
+    stage.free_at = now + 1;
+    return true;
+  }
+
+  const TableShape& shape_;
+  const int micro_batches_;
+  const bool splits_;
+  std::vector<Stage> stages_;
+  Times forwards_, backwards_;  // when passes end
+};
+
+// Lets each stage take the messages of another one in the order in which they are sent. With
+// several chunks, outputs and gradients come from the same stage, and a pass may need a message
+// before another that was sent earlier.
+void TakeAsSent(int first_peer, std::vector<std::vector<Pass>>& stages) {
+  std::map<std::pair<int, int>, std::deque<Task>> sent;  // from a peer to another
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const int peer = first_peer + static_cast<int>(s);
+    for (const Pass& pass : stages[s]) {
+      if (pass.after) sent[{peer, pass.after->peer}].push_back(*pass.after);
     }
   }
+  for (size_t s = 0; s < stages.size(); ++s) {
+    for (Pass& pass : stages[s]) {
+      for (const Task& message : std::exchange(pass.before, {})) {
+        std::deque<Task>& queue = sent[{message.peer, first_peer + static_cast<int>(s)}];
+        const auto is_same = [&](const Task& other) {
+          return other.block == message.block && other.micro_batch == message.micro_batch &&
+                 other.gradient == message.gradient;
+        };
+        const auto found = std::find_if(queue.begin(), queue.end(), is_same);
+        if (found == queue.end()) continue;  // an earlier pass has taken it along
+        for (auto it = queue.begin(); it != found + 1; ++it) {
+          pass.before.push_back(*it);
+          pass.before.back().kind = TaskKind::kRecv;
+          pass.before.back().peer = message.peer;
+        }
+        queue.erase(queue.begin(), found + 1);
+      }
+    }
+  }
+}
+
+// Returns the passes of all stages of a pipeline, in the order of the schedule.
+std::vector<std::vector<Pass>> PassesOf(const TableShape& shape, int first_peer,
+                                        PipelineSchedule schedule, int micro_batches) {
+  std::vector<std::vector<Pass>> stages;
+  if (shape.cut.form() == StageForm::kFolded) {
+    stages = FoldedStages(shape, first_peer, schedule, micro_batches).Run();
+  } else {
+    for (int s = 0; s < shape.cut.stages(); ++s) {
+      const PipelinePlace place{.stage = s, .first_peer = first_peer, .schedule = schedule};
+      stages.push_back(AlternatingPasses(shape, place, micro_batches));
+    }
+  }
+  TakeAsSent(first_peer, stages);
+  return stages;
 }
 
 // Returns for each pass the units of the stage whose gradients are whole after it, for its
@@ -323,20 +462,57 @@ absl::Status CheckAxes(const MeshShape& mesh) {
       "to 1"));
 }
 
-}  // namespace
+// Returns how many micro-batches a rank takes part in, in the collectives at least.
+int RoundsOf(const TableShape& shape, int micro_batches, int most) {
+  return shape.gradients_divided || shape.values_divided ? most : micro_batches;
+}
 
-TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
-                    const PipelinePlace& place) {
+// Appends the Reduce of each unit once for a step. Ranks of one stage may have different numbers of
+// micro-batches, and units may then become whole in another order; so every rank reduces first what
+// later blocks use.
+class ReduceOrder {
+ public:
+  ReduceOrder(const TableShape& shape, const std::vector<Pass>& passes) {
+    std::map<int, int> first_user;  // by unit
+    for (size_t u = 0; u < shape.unit_users.size(); ++u) {
+      for (const Pass& pass : passes) {
+        const int block = pass.task.block;
+        if (!std::binary_search(shape.unit_users[u].begin(), shape.unit_users[u].end(), block)) {
+          continue;
+        }
+        const auto [found, is_new] = first_user.try_emplace(static_cast<int>(u), block);
+        found->second = std::min(found->second, block);
+        if (is_new) units_.push_back(static_cast<int>(u));
+      }
+    }
+    std::stable_sort(units_.begin(), units_.end(),
+                     [&](int a, int b) { return first_user.at(a) > first_user.at(b); });
+  }
+
+  void IsWhole(int unit, TaskTable& table) {
+    whole_.insert(unit);
+    for (; next_ < units_.size() && whole_.contains(units_[next_]); ++next_) {
+      table.push_back({.kind = TaskKind::kReduce, .unit = units_[next_]});
+    }
+  }
+
+ private:
+  std::vector<int> units_;
+  std::set<int> whole_;
+  size_t next_ = 0;
+};
+
+TaskTable TableOf(const TableShape& shape, const std::vector<Pass>& passes, int stage,
+                  int micro_batches, int rounds) {
   TaskTable table;
   const int units = static_cast<int>(shape.unit_users.size());
-  const int rounds = shape.gradients_divided || shape.values_divided ? most : micro_batches;
-  std::vector<Pass> passes = PassesOf(shape, place, rounds);
-  TakeAsSent(shape, place, rounds, passes);
   const std::vector<std::vector<int>> whole_after = WholeAfter(shape, passes);
+  ReduceOrder order(shape, passes);
   Append(shape, passes, micro_batches, table, [&](size_t pass) {
-    if (!shape.gradients_divided && passes[pass].task.micro_batch != rounds - 1) return;
+    const bool last = passes[pass].task.micro_batch == rounds - 1;
     for (const int unit : whole_after[pass]) {
-      table.push_back({.kind = TaskKind::kReduce, .unit = unit});
+      if (shape.gradients_divided) table.push_back({.kind = TaskKind::kReduce, .unit = unit});
+      if (!shape.gradients_divided && last) order.IsWhole(unit, table);
     }
   });
   table.push_back({.kind = TaskKind::kVote});
@@ -347,10 +523,21 @@ TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
   table.push_back({.kind = TaskKind::kApply});
   const bool refresh = shape.divided && !shape.values_divided;
   for (int u = 0; refresh && u < units; ++u) {
-    if (!IsOfStage(shape, u, place.stage)) continue;
+    if (!IsOfStage(shape, u, stage)) continue;
     table.push_back({.kind = TaskKind::kGather, .unit = u});
   }
   return table;
+}
+
+}  // namespace
+
+TaskTable StepTable(const TableShape& shape, int micro_batches, int most,
+                    const PipelinePlace& place) {
+  const int rounds = RoundsOf(shape, micro_batches, most);
+  const std::vector<std::vector<Pass>> stages =
+      PassesOf(shape, place.first_peer, place.schedule, rounds);
+  return TableOf(shape, stages[static_cast<size_t>(place.stage)], place.stage, micro_batches,
+                 rounds);
 }
 
 TaskTable EvaluationTable(const TableShape& shape, const PipelinePlace& place) {
@@ -388,9 +575,12 @@ absl::StatusOr<LayoutTables> MakeTables(const TableShape& shape, const MeshShape
     const int own = static_cast<int>(range.leaves());
     const auto [found, is_new] =
         first_of.try_emplace(own, static_cast<int>(tables.distinct.size()));
-    for (int stage = 0; is_new && stage < mesh.pipeline; ++stage) {
-      tables.distinct.push_back(StepTable(
-          shape, own, most, {.stage = stage, .first_peer = found->second, .schedule = schedule}));
+    if (is_new) {
+      const int rounds = RoundsOf(shape, own, most);
+      int stage = 0;
+      for (const std::vector<Pass>& passes : PassesOf(shape, found->second, schedule, rounds)) {
+        tables.distinct.push_back(TableOf(shape, passes, stage++, own, rounds));
+      }
     }
     tables.of_rank.push_back(found->second + mesh.CoordinatesOf(r).pipeline);
   }

@@ -107,9 +107,26 @@ int64_t KeptBlocks(int64_t blocks_of_stage, const WorkDivision& division) {
   return chunk * ((division.chunks + 1) * division.stages - 1);
 }
 
+// The matrices of a block's largest size that Muon's owner of one has in memory.
+constexpr int64_t kTurnedMatrices = 8;
+
+int64_t LargestMatrix(const ModelShape& shape) {
+  const int64_t c = shape.width;
+  switch (shape.family) {
+    case ModelFamily::kGpt2:
+    case ModelFamily::kBloom:
+      return 4 * c * c;
+    case ModelFamily::kLlama:
+      return c * std::max(c, int64_t{shape.feed_forward_width});
+  }
+  return 0;
+}
+
 int64_t MomentsOf(OptimizerKind optimizer) {
   switch (optimizer) {
     case OptimizerKind::kAdamW:
+    case OptimizerKind::kLamb:
+    case OptimizerKind::kMuon:
       return 2;
     case OptimizerKind::kLion:
     case OptimizerKind::kSgdMomentum:
@@ -133,13 +150,16 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
 
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum) {
   if (name == "adamw") return OptimizerKind::kAdamW;
+  if (name == "lamb") return OptimizerKind::kLamb;
   if (name == "lion") return OptimizerKind::kLion;
+  if (name == "muon") return OptimizerKind::kMuon;
   if (name == "sgd") return momentum > 0 ? OptimizerKind::kSgdMomentum : OptimizerKind::kSgd;
   return absl::InvalidArgumentError(
-      absl::StrCat("no optimizer \"", name, "\"; there are adamw, lion, sgd"));
+      absl::StrCat("no optimizer \"", name, "\"; there are adamw, lamb, lion, muon, sgd"));
 }
 
-MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer) {
+MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer,
+                             int64_t matrix) {
   const int64_t bytes = parameters * ElementBytes(precision);
   const int64_t moments = MomentsOf(optimizer);
   MemoryEstimate memory;
@@ -148,6 +168,9 @@ MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerK
   // contribution is overwritten by the reduction.
   memory.gradients = bytes;
   memory.optimizer = bytes * moments;
+  if (optimizer == OptimizerKind::kMuon) {
+    memory.update = bytes + kTurnedMatrices * matrix * ElementBytes(precision);
+  }
   memory.checkpoint_copy = bytes * (1 + moments);
   memory.fixed = kFixedBytes;
   return memory;
@@ -166,6 +189,9 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
 
   const UnitSizes units = UnitSizesOf(shape, division);
   MemoryEstimate memory = EstimateState(units.parameters, precision, optimizer);
+  if (memory.update > 0) {
+    memory.update = element * (units.blocks * units.block + kTurnedMatrices * units.matrix);
+  }
   if (compute != element) {
     // A step keeps them, but for an embedding that no product uses.
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
@@ -188,7 +214,8 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
 UnitSizes UnitSizesOf(const ModelShape& shape, const WorkDivision& division) {
   UnitSizes units{.parameters = ParameterCountOfPart(shape, division.tensor),
                   .embedding = VocabularyOfPart(shape, division.tensor) * shape.width,
-                  .blocks = shape.layers};
+                  .blocks = shape.layers,
+                  .matrix = LargestMatrix(shape)};
   const int64_t in_blocks = units.parameters - units.embedding * (shape.tied_head ? 1 : 2);
   units.block = (in_blocks + units.blocks - 1) / units.blocks;
   if (division.stages <= 1) return units;
@@ -211,6 +238,9 @@ MemoryEstimate DivideMemory(const MemoryEstimate& whole, const UnitSizes& units,
   MemoryEstimate memory = whole;
   memory.optimizer = share(whole.optimizer);
   memory.checkpoint_copy -= whole.optimizer - memory.optimizer;
+  const int64_t turned =
+      std::min(whole.update, whole.parameters / units.parameters * kTurnedMatrices * units.matrix);
+  memory.update = share(whole.update - turned) + turned;
   // Two exchanges are under way at once, each with a buffer of its unit's size, and the memory of
   // the one before them may not be free yet.
   if (divides) memory.gradients += whole_units(whole.gradients, 1, 2);

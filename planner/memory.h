@@ -13,7 +13,7 @@ namespace muster::planner {
 // The memory that a rank needs, in bytes. Pure arithmetic, thread-safe.
 
 enum class Precision { kFp32, kBf16, kFp8, kFp64 };
-enum class OptimizerKind { kAdamW, kLion, kSgd, kSgdMomentum };
+enum class OptimizerKind { kAdamW, kLamb, kLion, kMuon, kSgd, kSgdMomentum };
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum);
@@ -28,6 +28,10 @@ struct MemoryEstimate {
   int64_t casts = 0;
   int64_t gradients = 0;
   int64_t optimizer = 0;
+  // The memory in which an optimizer prepares an update. For Muon it is one number for each element
+  // of matrices that the rank holds, and eight matrices of the largest size, which it turns as a
+  // whole.
+  int64_t update = 0;
   // The tensors that the rank's layers save for the backward pass, of one micro-batch, or, in a
   // pipeline, of all that the first stage keeps at once: as many micro-batches as there are stages,
   // or (chunks + 1) * stages - 1 passes through a chunk. Includes biases and buffers of attention.
@@ -40,8 +44,8 @@ struct MemoryEstimate {
   int64_t fixed = 0;
 
   int64_t Total() const {
-    return parameters + casts + gradients + optimizer + activations + logits + checkpoint_copy +
-           fixed;
+    return parameters + casts + gradients + optimizer + update + activations + logits +
+           checkpoint_copy + fixed;
   }
 };
 
@@ -73,8 +77,9 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
 int64_t DropoutBytesPerScore(Precision precision);
 
 // Returns the part of EstimateMemory() that follows from the number of parameters alone: all but
-// activations and logits.
-MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer);
+// activations and logits. `matrix` is the number of elements of the model's largest matrix.
+MemoryEstimate EstimateState(int64_t parameters, Precision precision, OptimizerKind optimizer,
+                             int64_t matrix = 0);
 
 // The parts of a rank's state that rest in files while they are not in use. Weights need stage 3.
 struct OffloadedParts {
@@ -88,6 +93,7 @@ struct UnitSizes {
   int64_t embedding = 0;  // in use from the first block to the last where the head shares it
   int64_t block = 0;      // of the block with most
   int64_t blocks = 0;
+  int64_t matrix = 0;  // of the largest matrix of a block, as a whole
 };
 UnitSizes UnitSizesOf(const ModelShape& shape, const WorkDivision& division = {});
 

@@ -47,6 +47,25 @@ TEST(EstimateMemory, TheStateFollowsFromTheNumberOfParametersAlone) {
   EXPECT_EQ(state.activations + state.logits, 0);
 }
 
+TEST(EstimateMemory, CountsLambAsAdamWAndMuonWithTheUpdateThatItPrepares) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto of = [&](OptimizerKind kind) {
+    return EstimateMemory(shape, Precision::kFp32, 4, 1024, kind);
+  };
+  EXPECT_EQ(of(OptimizerKind::kLamb).Total(), of(OptimizerKind::kAdamW).Total());
+  const MemoryEstimate muon = of(OptimizerKind::kMuon);
+  const UnitSizes units = UnitSizesOf(shape);
+  const int64_t slices = 4 * units.blocks * units.block, turned = 4 * 8 * int64_t{4} * 768 * 768;
+  EXPECT_EQ(muon.update, slices + turned);
+  EXPECT_EQ(muon.Total(), of(OptimizerKind::kAdamW).Total() + muon.update);
+  const MemoryEstimate half = DivideMemory(muon, units, 1, 2);
+  EXPECT_EQ(half.update, slices / 2 + turned);
+  EXPECT_EQ(half.optimizer, muon.optimizer / 2);
+  EXPECT_EQ(half.checkpoint_copy, muon.checkpoint_copy - muon.optimizer / 2);
+  EXPECT_EQ(EstimateState(1000, Precision::kFp64, OptimizerKind::kMuon, 100).update,
+            8 * (1000 + 8 * 100));
+}
+
 TEST(EstimateMemory, LogitsOfFewTokensAreOneChunk) {
   const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
   const auto logits = [&](Precision precision) {
@@ -124,7 +143,9 @@ TEST(ParseNames, AcceptTheNamesOfTheApi) {
   EXPECT_EQ(*ParseOptimizer("sgd", 0), OptimizerKind::kSgd);
   EXPECT_EQ(*ParseOptimizer("sgd", 0.9), OptimizerKind::kSgdMomentum);
   EXPECT_EQ(*ParseOptimizer("adamw", 0), OptimizerKind::kAdamW);
-  EXPECT_FALSE(ParseOptimizer("lamb", 0).ok());
+  EXPECT_EQ(*ParseOptimizer("lamb", 0), OptimizerKind::kLamb);
+  EXPECT_EQ(*ParseOptimizer("muon", 0), OptimizerKind::kMuon);
+  EXPECT_FALSE(ParseOptimizer("adagrad", 0).ok());
 }
 
 TEST(DivideMemoryTest, EachStageDividesMoreOfTheState) {

@@ -111,17 +111,35 @@ const ManifestCase kContradictions[] = {
      "job.yaml:10: spec.trainer.optimizer.warmupSteps: must not be more than train.steps (here 101 "
      "and 100)\n"},
     {"MomentumOfAdamW", "{name: adamw}", "{momentum: 0.9}",
-     "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: adamw and "
-     "lion have beta1 and beta2\n"},
+     "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: all others have beta1 and "
+     "beta2\n"},
+    {"MomentumOfMuon", "{name: adamw}", "{name: muon, momentum: 0.95}",
+     "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: all others have beta1 and "
+     "beta2\n"},
     {"BetasOfSgd", "{name: adamw}", "{name: sgd, beta1: 0.5}",
-     "job.yaml:10: spec.trainer.optimizer.beta1: beta1 and beta2 are options of adamw and lion: "
-     "sgd has momentum\n"},
+     "job.yaml:10: spec.trainer.optimizer.beta1: sgd has neither beta1 nor beta2: it has "
+     "momentum\n"},
     {"EpsilonOfLion", "{name: adamw}", "{name: lion, beta2: 0.99, epsilon: 1.0e-6}",
-     "job.yaml:10: spec.trainer.optimizer.epsilon: is an option of adamw: only its update "
-     "divides\n"},
+     "job.yaml:10: spec.trainer.optimizer.epsilon: is an option of adamw, lamb and muon: the "
+     "updates of lion and sgd do not divide\n"},
     {"FinalFractionOfConstant", "{name: adamw}", "{schedule: constant, finalFraction: 0}",
-     "job.yaml:10: spec.trainer.optimizer.finalFraction: a constant learning rate has no last "
-     "value: leave it out, or set schedule to linear or cosine\n"},
+     "job.yaml:10: spec.trainer.optimizer.finalFraction: a learning rate that is constant or falls "
+     "for ever has no last value: leave it out, or set schedule to linear, cosine or wsd\n"},
+    {"FinalFractionOfInverseSqrt", "{name: adamw}", "{schedule: inverseSqrt, finalFraction: 0}",
+     "job.yaml:10: spec.trainer.optimizer.finalFraction: a learning rate that is constant or falls "
+     "for ever has no last value: leave it out, or set schedule to linear, cosine or wsd\n"},
+    {"DecayStepsOfCosine", "{name: adamw}", "{decaySteps: 20}",
+     "job.yaml:10: spec.trainer.optimizer.decaySteps: says in how many last steps the learning "
+     "rate "
+     "falls with schedule: wsd: set both or neither\n"},
+    {"WsdWithoutDecaySteps", "{name: adamw}", "{schedule: wsd}",
+     "job.yaml:10: spec.trainer.optimizer.decaySteps: says in how many last steps the learning "
+     "rate "
+     "falls with schedule: wsd: set both or neither\n"},
+    {"DecayBeyondSteps", "{name: adamw}", "{schedule: wsd, warmupSteps: 50, decaySteps: 51}",
+     "job.yaml:10: spec.trainer.optimizer.decaySteps: optimizer.warmupSteps and decaySteps "
+     "together "
+     "must not be more than train.steps (here 50, 51 and 100)\n"},
     {"ShardNotDividingTheRanks", "{name: adamw}",
      "{name: adamw}\n    parallelism: {zero: 1, shard: 3}",
      "job.yaml:11: spec.trainer.parallelism.shard: must divide the number of ranks, which is "

@@ -117,7 +117,8 @@ const ManifestCase kRanges[] = {
     {"UnknownFormat", "uri: corpus.txt", "uri: corpus.txt, format: text",
      "job.yaml:8: spec.trainer.data.format: want Text, Bytes or Tokens, got the string \"text\"\n"},
     {"UnknownOptimizer", "name: adamw", "name: adam",
-     "job.yaml:10: spec.trainer.optimizer.name: want adamw, lion or sgd, got the string "
+     "job.yaml:10: spec.trainer.optimizer.name: want adamw, lamb, lion, muon or sgd, got the "
+     "string "
      "\"adam\"\n"},
     {"EmptyUri", "uri: corpus.txt", "uri: ''",
      "job.yaml:8: spec.trainer.data.uri: must not be empty\n"},

@@ -279,6 +279,14 @@ Broken WarmupFitsSteps(const TrainerSpec& trainer) {
       absl::StrCat("here ", trainer.optimizer().warmup_steps(), " and ", trainer.train().steps()));
 }
 
+Broken DecayFitsSteps(const TrainerSpec& trainer) {
+  const OptimizerSpec& optimizer = trainer.optimizer();
+  if (!trainer.train().has_steps() || optimizer.decay_steps() == 0) return {};
+  return Unless(optimizer.warmup_steps() + optimizer.decay_steps() <= trainer.train().steps(),
+                absl::StrCat("here ", optimizer.warmup_steps(), ", ", optimizer.decay_steps(),
+                             " and ", trainer.train().steps()));
+}
+
 Broken TokensHaveVocabulary(const TrainerSpec& trainer) {
   return Unless(trainer.data().format() != "Tokens" || trainer.model().vocabulary() > 0 ||
                 trainer.data().tokenizer().has_uri());
@@ -328,11 +336,17 @@ Broken BetasOfAdamw(const OptimizerSpec& optimizer) {
 }
 
 Broken EpsilonOfAdamw(const OptimizerSpec& optimizer) {
-  return Unless(optimizer.name() == "adamw" || optimizer.epsilon() == 1e-8);
+  const bool divides = optimizer.name() != "lion" && optimizer.name() != "sgd";
+  return Unless(divides || optimizer.epsilon() == 1e-8);
 }
 
 Broken FinalFractionOfDecay(const OptimizerSpec& optimizer) {
-  return Unless(optimizer.schedule() != "constant" || optimizer.final_fraction() == 0.1);
+  const bool ends = optimizer.schedule() != "constant" && optimizer.schedule() != "inverseSqrt";
+  return Unless(ends || optimizer.final_fraction() == 0.1);
+}
+
+Broken DecayStepsOfWsd(const OptimizerSpec& optimizer) {
+  return Unless((optimizer.schedule() == "wsd") == (optimizer.decay_steps() > 0));
 }
 
 Broken ManagedBy(const TrainingJobSpec& spec) {
@@ -468,6 +482,7 @@ RuleTable RulesOfParts() {
           {"ranks-without-gpus", Typed<WorkersSpec, RanksWithoutGpus>},
           {"sequence-fits-positions", Typed<TrainerSpec, SequenceFitsPositions>},
           {"warmup-fits-steps", Typed<TrainerSpec, WarmupFitsSteps>},
+          {"decay-fits-steps", Typed<TrainerSpec, DecayFitsSteps>},
           {"tokens-have-vocabulary", Typed<TrainerSpec, TokensHaveVocabulary>},
           {"model-has-shape", Typed<ModelSpec, ModelHasShape>},
           {"script-has-shape", Typed<ModelSpec, ScriptHasShape>},
@@ -488,6 +503,7 @@ RuleTable RulesOfParts() {
           {"betas-of-adamw", Typed<OptimizerSpec, BetasOfAdamw>},
           {"epsilon-of-adamw", Typed<OptimizerSpec, EpsilonOfAdamw>},
           {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
+          {"decay-steps-of-wsd", Typed<OptimizerSpec, DecayStepsOfWsd>},
           {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
           {"interval-time", Typed<CheckpointInterval, IntervalTime>},
           {"interval-min", Typed<CheckpointInterval, IntervalMin>},

@@ -3,6 +3,8 @@
 #include "ATen/ops/empty.h"
 #include "trainer/model/block.h"
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lamb.h"
+#include "trainer/optim/muon.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/optim/sgd.h"
 
@@ -55,6 +57,11 @@ TrainingOptions ToyOptions(const ToyRun& run, int64_t micro_batches) {
     options.optimizer.momentum = 0.9;
     options.optimizer.weight_decay = 0;
   }
+  if (run.optimizer == "lamb") {
+    options.schedule.peak = 0.02;
+    options.optimizer.make = &MakeLamb;
+  }
+  if (run.optimizer == "muon") options.optimizer.make = &MakeMuon;
   return options;
 }
 

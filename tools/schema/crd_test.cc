@@ -79,7 +79,7 @@ TEST(MakeCrd, CarriesDefaultsBoundsAndEnums) {
   EXPECT_EQ(dropout["maximum"], 1);
   EXPECT_EQ(dropout["exclusiveMaximum"], true);
   EXPECT_EQ(trainer["properties"]["optimizer"]["properties"]["name"]["enum"],
-            Json::array({"adamw", "lion", "sgd"}));
+            Json::array({"adamw", "lamb", "lion", "muon", "sgd"}));
 }
 
 // If a rule is run over a default of {}, an API server refuses the CRD: "no such key: gpus".

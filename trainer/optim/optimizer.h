@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_OPTIM_OPTIMIZER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,17 +11,37 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/model/partition.h"
 
 namespace muster::trainer {
 
-// An optimizer's view of a unit: flat values and gradients; weight decay applies to the first
-// `decay_elements` only.
+// A parameter in a unit. Of the whole tensor, whose shape is `shape`, this rank's part of the model
+// has `size` elements (trainer/model/partition.h), which begin at `offset` of the unit, a multiple
+// of kTensorAlignment. Zeros follow up to the next such multiple.
+struct OptimizerTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  Partition partition;
+  ModelPart part;  // of one part if the ranks of the tensor axis hold the tensor whole
+  int64_t offset = 0;
+  int64_t size = 0;
+  bool decay = false;
+  // The first or the last block of the model uses it: an embedding or the head.
+  bool is_of_ends = false;
+};
+
+// An optimizer's view of a unit, or of the slice of it that this rank holds: flat values and
+// gradients; weight decay applies to the first `decay_elements` only. A slice consists of whole
+// chunks (kChunkElements), and so may begin and end within a tensor.
 struct OptimizerUnit {
   at::Tensor values;  // may have no memory when the optimizer is made
   at::Tensor gradients;
   int64_t decay_elements = 0;
   // The state tensors are made without memory: they get it, with their contents, for each Apply.
   bool state_rests = false;
+  std::vector<OptimizerTensor> tensors;  // of the whole unit, ascending
+  int64_t begin = 0;                     // of the slice in the unit
+  int64_t elements = 0;                  // of the unit
 };
 
 class Optimizer;
@@ -50,6 +71,28 @@ struct UpdateOptions {
   double gradient_factor = 1.0;  // clipping and the mean over tokens
 };
 
+// The ranks that hold the tensors together, and the memory of the units, for an update that is
+// prepared with them. A null group has this rank alone.
+struct OptimizerContext {
+  Communicator* world = nullptr;
+  // The ranks that divide every unit into slices, in the order of SliceOf() (trainer/parallel).
+  Communicator* shard = nullptr;
+  // The ranks that divide tensors into parts, in the order of ModelPart.
+  Communicator* tensor = nullptr;
+  // By unit, the ranks that hold the same slice of it; null if this rank has nothing of the unit.
+  // Units with one group here have it together on all of its ranks.
+  std::vector<Communicator*> replicas;
+  // Gives a unit's values and state memory, with their contents, until Drop. Null if they have it
+  // always.
+  std::function<absl::Status(int unit)> bring;
+  std::function<void(int unit)> drop;
+
+  absl::Status Bring(int unit) const { return bring ? bring(unit) : absl::OkStatus(); }
+  void Drop(int unit) const {
+    if (drop) drop(unit);
+  }
+};
+
 // Writes a step into the values, in place. Prepare may communicate and writes scratch memory only;
 // Apply is local and cannot fail, so that every rank that lives carries out a decision once it is
 // voted. Not thread-safe.
@@ -64,9 +107,12 @@ class Optimizer {
   // Returns true if Prepare does anything; the ranks then confirm its result after the vote.
   virtual bool has_prepare() const { return false; }
   // Called by all ranks between vote and Apply, with the gradients as they were reduced, without
-  // the factor. What it writes stays until the next call. Returns false if this rank's part of the
-  // update is not finite.
-  virtual absl::StatusOr<bool> Prepare(const UpdateOptions&, Communicator&) { return true; }
+  // the factor. The values and the state of a unit are read between Bring and Drop only. What it
+  // writes stays until the next call. Returns false if this rank's part of the update is not
+  // finite.
+  virtual absl::StatusOr<bool> Prepare(const UpdateOptions&, const OptimizerContext&) {
+    return true;
+  }
   // Writes the step into one unit, whose values and state have memory until this returns; a step
   // calls it once for each. The gradients are as they were reduced: it multiplies them by the
   // factor of `options`, and may leave anything in their memory.

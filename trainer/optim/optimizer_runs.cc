@@ -1,13 +1,20 @@
 #include "trainer/optim/optimizer_runs.h"
 
-#include <cstdint>
 #include <tuple>
-#include <utility>
 
 #include "ATen/ops/zeros_like.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
+
+OptimizerRun RunOf(const OptimizerUnit& unit, const std::vector<at::Tensor>& state, int64_t begin,
+                   int64_t end, bool decay) {
+  OptimizerRun run{.values = unit.values.narrow(0, begin, end - begin),
+                   .gradients = unit.gradients.narrow(0, begin, end - begin),
+                   .decay = decay};
+  for (const at::Tensor& tensor : state) run.state.push_back(tensor.narrow(0, begin, end - begin));
+  return run;
+}
 
 std::vector<std::vector<OptimizerRun>> CutIntoRuns(
     const std::vector<OptimizerUnit>& units, const std::vector<std::vector<at::Tensor>>& state) {
@@ -18,13 +25,7 @@ std::vector<std::vector<OptimizerRun>> CutIntoRuns(
     for (const auto& [begin, end, decay] : {std::tuple{int64_t{0}, unit.decay_elements, true},
                                             std::tuple{unit.decay_elements, all, false}}) {
       if (begin == end) continue;
-      OptimizerRun run{.values = unit.values.narrow(0, begin, end - begin),
-                       .gradients = unit.gradients.narrow(0, begin, end - begin),
-                       .decay = decay};
-      for (const at::Tensor& tensor : state[u]) {
-        run.state.push_back(tensor.narrow(0, begin, end - begin));
-      }
-      runs[u].push_back(std::move(run));
+      runs[u].push_back(RunOf(unit, state[u], begin, end, decay));
     }
   }
   return runs;

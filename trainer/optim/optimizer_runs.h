@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_OPTIM_OPTIMIZER_RUNS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "ATen/core/Tensor.h"
@@ -15,6 +16,10 @@ struct OptimizerRun {
   std::vector<at::Tensor> state;
   bool decay = false;
 };
+
+// Returns the run of a slice's elements from `begin` up to `end`. `state` are the unit's tensors.
+OptimizerRun RunOf(const OptimizerUnit& unit, const std::vector<at::Tensor>& state, int64_t begin,
+                   int64_t end, bool decay);
 
 // Returns the runs of each unit, none of them empty. `state` has the state tensors by unit.
 std::vector<std::vector<OptimizerRun>> CutIntoRuns(

@@ -1,7 +1,9 @@
 #include "trainer/optim/registry.h"
 
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lamb.h"
 #include "trainer/optim/lion.h"
+#include "trainer/optim/muon.h"
 #include "trainer/optim/sgd.h"
 
 namespace muster::trainer {
@@ -10,7 +12,9 @@ Registry<OptimizerFactory>& Optimizers() {
   static auto* const registry =
       new Registry<OptimizerFactory>("optimizer.name", {
                                                            {"adamw", &MakeAdamW},
+                                                           {"lamb", &MakeLamb},
                                                            {"lion", &MakeLion},
+                                                           {"muon", &MakeMuon},
                                                            {"sgd", &MakeSgd},
                                                        });
   return *registry;
@@ -22,6 +26,8 @@ Registry<RateFunction>& Schedules() {
                                                            {"constant", &ConstantRate},
                                                            {"linear", &LinearRate},
                                                            {"cosine", &CosineRate},
+                                                           {"wsd", &WsdRate},
+                                                           {"inverseSqrt", &InverseSqrtRate},
                                                        });
   return *registry;
 }

@@ -30,7 +30,8 @@ TEST(RegistryTest, EveryOptimizerAndScheduleThatTheSchemaAllowsHasARow) {
 
 TEST(RegistryTest, UnknownNamesAreRefusedWithThoseThatThereAre) {
   EXPECT_EQ(Schedules().Find("step").status().message(),
-            "optimizer.schedule: \"step\" is none of constant, linear, cosine");
+            "optimizer.schedule: \"step\" is none of constant, linear, cosine, wsd, "
+            "inverseSqrt");
 }
 
 TEST(RegistryTest, ARowIsAddedOnce) {

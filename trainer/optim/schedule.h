@@ -16,6 +16,13 @@ double ConstantRate(const Schedule& schedule, int64_t step);
 // straight line, or along half a cosine wave (Loshchilov and Hutter, 2017).
 double LinearRate(const Schedule& schedule, int64_t step);
 double CosineRate(const Schedule& schedule, int64_t step);
+// The rate stays at the peak until the last `decay_steps` steps before `steps`, and falls to
+// final_fraction * peak in these, in a straight line (WSD: warm-up, stable, decay; Hu et al.,
+// 2024).
+double WsdRate(const Schedule& schedule, int64_t step);
+// The rate is peak * sqrt(warmup_steps / step), as if from a warm-up of one step on if there is
+// none (Vaswani et al., 2017).
+double InverseSqrtRate(const Schedule& schedule, int64_t step);
 
 // The learning rate as a function of the step alone, so that it is the same after any resume. Pure.
 struct Schedule {
@@ -26,6 +33,8 @@ struct Schedule {
   int64_t steps = 0;
   // The final rate, as a share of peak.
   double final_fraction = 0.0;
+  // The steps of WsdRate's decay; not more than those after the warm-up count.
+  int64_t decay_steps = 0;
 
   // Returns the rate of step 1, 2, ...: it rises linearly to peak at step `warmup_steps`, and is
   // `rate` from then on.

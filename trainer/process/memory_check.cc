@@ -41,6 +41,7 @@ std::string PartsOf(const planner::MemoryEstimate& estimate) {
       {estimate.parameters + estimate.casts, "weights"},
       {estimate.gradients, "gradients"},
       {estimate.optimizer, "optimizer state"},
+      {estimate.update, "the optimizer's update"},
       {estimate.activations, "activations"},
       {estimate.logits, "logits"},
       {estimate.checkpoint_copy, "the copy of a checkpoint"},

@@ -74,6 +74,7 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   schedule.warmup_steps = spec.warmup_steps();
   schedule.steps = config.settings.steps;
   schedule.final_fraction = Or(spec.has_final_fraction(), spec.final_fraction(), 0.1);
+  schedule.decay_steps = spec.decay_steps();
   return absl::OkStatus();
 }
 

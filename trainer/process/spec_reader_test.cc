@@ -1,7 +1,12 @@
 #include "trainer/process/spec_reader.h"
 
+#include <utility>
+
 #include "gtest/gtest.h"
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lamb.h"
+#include "trainer/optim/lion.h"
+#include "trainer/optim/muon.h"
 #include "trainer/optim/registry.h"
 #include "trainer/optim/sgd.h"
 
@@ -220,6 +225,17 @@ TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->step_deadline, absl::Seconds(33));
   EXPECT_EQ(config->keep, 5);
   v1alpha1::OptimizerSpec& optimizer = *spec.mutable_trainer()->mutable_optimizer();
+  optimizer.set_schedule("wsd");
+  optimizer.set_decay_steps(9);
+  for (const auto& [name, make] :
+       {std::pair{"lamb", &MakeLamb}, {"lion", &MakeLion}, {"muon", &MakeMuon}}) {
+    optimizer.set_name(name);
+    config = ReadRunConfig(spec, 0);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->training.optimizer.make, make) << name;
+    EXPECT_EQ(config->training.schedule.rate, &WsdRate);
+    EXPECT_EQ(config->training.schedule.decay_steps, 9);
+  }
   optimizer.set_name("sgd");
   optimizer.set_momentum(0.625);
   spec.mutable_checkpoint()->mutable_interval()->set_mode("Steps");

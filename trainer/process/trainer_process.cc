@@ -141,6 +141,9 @@ planner::UnitSizes UnitSizesOf(const Model& model) {
     const int64_t before = units.parameters;
     for (const ParameterSpec& parameter : block->parameters()) {
       if (names.insert(parameter.name).second) units.parameters += ElementCount(parameter);
+      if (parameter.shape.size() == 2) {
+        units.matrix = std::max(units.matrix, ElementCount(parameter));
+      }
     }
     units.block = std::max(units.block, units.parameters - before);
   }
@@ -155,7 +158,8 @@ absl::StatusOr<planner::MemoryEstimate> EstimateScriptRank(const v1alpha1::Train
                                                            int shards) {
   MUSTER_ASSIGN_OR_RETURN(const planner::Precision precision, PrecisionOf(spec));
   MUSTER_ASSIGN_OR_RETURN(const planner::OptimizerKind kind, OptimizerOf(spec));
-  const planner::MemoryEstimate whole = planner::EstimateState(units.parameters, precision, kind);
+  const planner::MemoryEstimate whole =
+      planner::EstimateState(units.parameters, precision, kind, units.matrix);
   planner::MemoryEstimate memory =
       planner::DivideMemory(whole, units, spec.trainer().parallelism().zero(), shards);
   if (training.deterministic) memory.gradients = whole.gradients;

@@ -65,6 +65,7 @@ constexpr Field kFields[] = {
     {"trainer.optimizer.schedule", true},
     {"trainer.optimizer.warmupSteps", true},
     {"trainer.optimizer.finalFraction", true},
+    {"trainer.optimizer.decaySteps", true},
     {"trainer.optimizer.beta1", true},
     {"trainer.optimizer.beta2", true},
     {"trainer.optimizer.epsilon", true},

@@ -68,7 +68,7 @@ constexpr int kRanks[] = {2, 3, 4};
 // The micro-batches of a step, by the number of workers: one for each, the same number for each,
 // and more for some than for others. Each divides kToyBatch.
 constexpr int kMicroBatches[][5] = {{0, 1, 2, 3, 4}, {0, 2, 4, 6, 12}, {0, 3, 3, 4, 6}};
-constexpr const char* kOptimizers[] = {"adamw", "sgd"};
+constexpr const char* kOptimizers[] = {"adamw", "sgd", "lamb", "muon"};
 constexpr Rest kRests[] = {{}, {true}, {true, true}};
 
 MatrixRow RowOf(const Combination& combination) {

@@ -18,8 +18,26 @@
 namespace muster::trainer {
 namespace {
 
+// `blocks` are all of the model's.
+std::vector<OptimizerTensor> OptimizerTensors(const UnitLayout& unit, ModelPart part, int blocks) {
+  const bool is_of_ends = unit.users.front() == 0 || unit.users.back() == blocks - 1;
+  std::vector<OptimizerTensor> out;
+  for (const UnitTensor& tensor : unit.tensors) {
+    out.push_back({.name = tensor.spec.name,
+                   .shape = tensor.spec.shape,
+                   .partition = tensor.spec.partition,
+                   .part = unit.is_part ? part : ModelPart{},
+                   .offset = tensor.offset,
+                   .size = tensor.size,
+                   .decay = tensor.spec.decay,
+                   .is_of_ends = is_of_ends});
+  }
+  return out;
+}
+
 std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
-                                          const std::vector<HeldSlice>& slices, bool state_rests) {
+                                          const std::vector<HeldSlice>& slices, bool state_rests,
+                                          ModelPart part, int blocks) {
   std::vector<OptimizerUnit> out;
   for (size_t u = 0; u < units.size(); ++u) {
     const HeldSlice& slice = slices[u];
@@ -27,7 +45,10 @@ std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
     out.push_back({.values = slice.values,
                    .gradients = slice.gradients,
                    .decay_elements = std::clamp(decay, int64_t{0}, slice.values.numel()),
-                   .state_rests = state_rests});
+                   .state_rests = state_rests,
+                   .tensors = OptimizerTensors(units[u].layout(), part, blocks),
+                   .begin = slice.chunks.begin * kChunkElements,
+                   .elements = units[u].layout().elements});
   }
   return out;
 }
@@ -127,7 +148,8 @@ absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard, int stage
     weights.push_back({holding.slices.back().values});
   }
   holding.optimizer = options_.optimizer.make(
-      options_.optimizer, OptimizerUnits(units, holding.slices, offload.optimizer));
+      options_.optimizer, OptimizerUnits(units, holding.slices, offload.optimizer, part_,
+                                         static_cast<int>(model_.blocks.size())));
   for (size_t u = 0; u < units.size(); ++u) {
     optimizer.push_back(holding.optimizer->state(static_cast<int>(u)));
   }
@@ -244,16 +266,25 @@ UpdateOptions TrainingState::UpdateOf(const v1alpha1::StepDecision& decision) co
           .gradient_factor = decision.clip_factor() * to_mean};
 }
 
-absl::StatusOr<bool> TrainingState::PrepareUpdate(Communicator& world) {
+absl::StatusOr<bool> TrainingState::PrepareUpdate(const RoundGroups& groups) {
   const v1alpha1::StepDecision& decision = commit_.voted();
   if (!decision.apply()) return true;
   const c10::AutoGradMode no_graph(false);
   optimizer_->Configure(sealed_under_.optimizer);
-  // It may look at all units at once, so all of the state is in memory meanwhile.
-  const int units = static_cast<int>(units_.size());
-  for (int unit = 0; unit < units; ++unit) MUSTER_RETURN_IF_ERROR(rests_.Bring(unit));
-  const absl::StatusOr<bool> finite = optimizer_->Prepare(UpdateOf(decision), world);
-  for (int unit = 0; unit < units; ++unit) rests_.Drop(unit);
+  OptimizerContext context{.world = groups.world,
+                           .shard = groups.shard,
+                           .tensor = groups.axes.tensor,
+                           .bring = [this](int unit) { return rests_.Bring(unit); },
+                           .drop = [this](int unit) { rests_.Drop(unit); }};
+  for (const Unit& unit : units_) {
+    const bool is_here = !unit.layout().own_users.empty();
+    context.replicas.push_back(is_here ? &ReplicasOf(groups, unit.layout()) : nullptr);
+  }
+  absl::StatusOr<bool> finite = true;
+  MUSTER_RETURN_IF_ERROR(CatchTorch("preparing the update", [&] {
+    finite = optimizer_->Prepare(UpdateOf(decision), context);
+    return finite.status();
+  }));
   return finite;
 }
 

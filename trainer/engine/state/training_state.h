@@ -17,9 +17,9 @@
 #include "absl/status/statusor.h"
 #include "c10/core/Device.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
-#include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/commit/decide_step.h"
+#include "trainer/engine/link/round_groups.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
 #include "trainer/model/sequence_order.h"
@@ -195,8 +195,8 @@ class TrainingState {
   // Call when the gradients in the units are complete and reduced.
   absl::Status Seal();
   // Prepares the update that was voted, commit().voted(), if the optimizer has such a phase. Called
-  // by all ranks. Returns false if this rank's part of the update is not finite.
-  absl::StatusOr<bool> PrepareUpdate(Communicator& world);
+  // by all ranks of the round. Returns false if this rank's part of the update is not finite.
+  absl::StatusOr<bool> PrepareUpdate(const RoundGroups& groups);
   // Carries out the decision that commit() holds, from the gradients in the units, without
   // communication. If LibTorch or a disk fails, the previous version stays, without sealed
   // gradients, unless some of the state was already overwritten in place: then the weights are

@@ -487,7 +487,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
 }
 
 absl::Status Engine::Prepare() {
-  MUSTER_ASSIGN_OR_RETURN(update_is_finite_, state_.PrepareUpdate(*communicator_));
+  MUSTER_ASSIGN_OR_RETURN(update_is_finite_, state_.PrepareUpdate(groups_));
   return state_.commit().Prepared();
 }
 

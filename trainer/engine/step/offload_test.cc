@@ -22,7 +22,9 @@
 #include "trainer/engine/testing/train_ranks.h"
 #include "trainer/offload/memory_state_files.h"
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lamb.h"
 #include "trainer/optim/lion.h"
+#include "trainer/optim/muon.h"
 #include "trainer/optim/sgd.h"
 #include "trainer/parallel/flat_memory.h"
 
@@ -50,7 +52,7 @@ std::vector<OffloadOptions> OffloadsOf(const Division& divided) {
 }
 
 TEST(OffloadTest, EveryStageInEveryLayoutGivesTheBitsThatItGivesInMemory) {
-  for (const OptimizerFactory make : {&MakeAdamW, &MakeLion, &MakeSgd}) {
+  for (const OptimizerFactory make : {&MakeAdamW, &MakeLamb, &MakeLion, &MakeMuon, &MakeSgd}) {
     for (const MeshShape& mesh :
          {MeshShape{}, {.data = 2}, {.shard = 2}, {.data = 2, .shard = 2}}) {
       for (const Division& divided : {Division{}, {.gradients = true}, {true, true}}) {

@@ -33,14 +33,16 @@ class LargestStep final : public Optimizer {
 
   void Configure(const OptimizerOptions&) override {}
   bool has_prepare() const override { return true; }
-  absl::StatusOr<bool> Prepare(const UpdateOptions& options, Communicator& world) override {
+  absl::StatusOr<bool> Prepare(const UpdateOptions& options,
+                               const OptimizerContext& context) override {
     double largest = 1e-30;
     for (const OptimizerUnit& unit : units_) {
       if (unit.gradients.numel() == 0) continue;
       largest = std::max(largest, unit.gradients.abs().max().item<double>());
     }
     at::Tensor most = at::full({1}, largest, at::kDouble);
-    MUSTER_RETURN_IF_ERROR(world.AllReduce(most, ReduceOp::kMax, "largest gradient")->Wait());
+    MUSTER_RETURN_IF_ERROR(
+        context.world->AllReduce(most, ReduceOp::kMax, "largest gradient")->Wait());
     const double scale = -options.learning_rate / most.item<double>();
     bool finite = true;
     for (size_t u = 0; u < units_.size(); ++u) {

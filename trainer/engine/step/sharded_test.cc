@@ -21,7 +21,9 @@
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/train_ranks.h"
 #include "trainer/optim/adamw.h"
+#include "trainer/optim/lamb.h"
 #include "trainer/optim/lion.h"
+#include "trainer/optim/muon.h"
 #include "trainer/optim/sgd.h"
 #include "trainer/parallel/flat_memory.h"
 
@@ -44,7 +46,7 @@ std::string Name(const MeshShape& mesh, const Division& divided) {
 }
 
 TEST(ShardedTest, DeterministicModeIsBitwiseEqualUnderEveryDivision) {
-  for (const OptimizerFactory make : {&MakeAdamW, &MakeLion, &MakeSgd}) {
+  for (const OptimizerFactory make : {&MakeAdamW, &MakeLamb, &MakeLion, &MakeMuon, &MakeSgd}) {
     TrainingOptions options = TinyOptions();
     options.deterministic = true;
     options.optimizer.make = make;

@@ -1,0 +1,136 @@
+#include "trainer/optim/muon.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "ATen/ops/isfinite.h"
+#include "ATen/ops/zeros.h"
+#include "base/status_macros.h"
+#include "trainer/optim/adamw_step.h"
+#include "trainer/optim/matrix_owners.h"
+#include "trainer/optim/newton_schulz.h"
+#include "trainer/optim/optimizer_runs.h"
+
+namespace muster::trainer {
+namespace {
+
+// Makes the mean square of an update's elements that of AdamW's (Liu et al., 2025).
+constexpr double kStep = 0.2;
+
+bool IsMatrix(const OptimizerTensor& tensor) {
+  return tensor.shape.size() == 2 && std::min(tensor.shape[0], tensor.shape[1]) > 1 &&
+         !tensor.is_of_ends;
+}
+
+std::vector<SharedMatrix> FindMatrices(const std::vector<OptimizerUnit>& units) {
+  std::vector<SharedMatrix> out;
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (const OptimizerTensor& tensor : units[u].tensors) {
+      if (IsMatrix(tensor)) out.push_back(SharedMatrix::Of(units, static_cast<int>(u), tensor));
+    }
+  }
+  return out;
+}
+
+// Cuts slices into the runs between the matrices.
+std::vector<std::vector<OptimizerRun>> RunsOfTheRest(
+    const std::vector<OptimizerUnit>& units, const std::vector<std::vector<at::Tensor>>& state) {
+  std::vector<std::vector<OptimizerRun>> runs(units.size());
+  for (size_t u = 0; u < units.size(); ++u) {
+    const OptimizerUnit& unit = units[u];
+    const int64_t all = unit.values.numel();
+    for (const OptimizerTensor& tensor : unit.tensors) {
+      if (IsMatrix(tensor)) continue;
+      const int64_t begin = std::clamp(tensor.offset - unit.begin, int64_t{0}, all);
+      const int64_t end = std::clamp(tensor.offset + tensor.size - unit.begin, int64_t{0}, all);
+      if (begin < end) runs[u].push_back(RunOf(unit, state[u], begin, end, tensor.decay));
+    }
+  }
+  return runs;
+}
+
+class Muon final : public Optimizer {
+ public:
+  Muon(const OptimizerOptions& options, const std::vector<OptimizerUnit>& units)
+      : options_(options),
+        state_(ZeroState(units, 2)),
+        matrices_(FindMatrices(units)),
+        rest_(RunsOfTheRest(units, state_)),
+        runs_of_units_(units.size()) {
+    for (size_t m = 0; m < matrices_.size(); ++m) {
+      const SharedMatrix& matrix = matrices_[m];
+      const auto u = static_cast<size_t>(matrix.unit);
+      runs_.push_back(RunOf(units[u], state_[u], matrix.begin, matrix.begin + matrix.count,
+                            matrix.tensor.decay));
+      runs_of_units_[u].push_back(m);
+      updates_.push_back(at::zeros({matrix.count}, units[u].values.options()));
+    }
+  }
+
+  void Configure(const OptimizerOptions& options) override { options_ = options; }
+  bool has_prepare() const override { return true; }
+
+  absl::StatusOr<bool> Prepare(const UpdateOptions& options,
+                               const OptimizerContext& context) override {
+    bool finite = true;
+    MUSTER_RETURN_IF_ERROR(MatrixOwners(matrices_, context)
+                               .Run([&](size_t m) { return Read(m, options, context); },
+                                    [&](const at::Tensor& matrix) {
+                                      at::Tensor update = Orthogonalize(matrix);
+                                      finite = finite && at::isfinite(update).all().item<bool>();
+                                      const auto longer = static_cast<double>(
+                                          std::max(matrix.size(0), matrix.size(1)));
+                                      return update.mul_(kStep * std::sqrt(longer));
+                                    },
+                                    updates_));
+    return finite;
+  }
+
+  void Apply(int unit, const UpdateOptions& options) override {
+    const auto u = static_cast<size_t>(unit);
+    for (const size_t m : runs_of_units_[u]) {
+      const OptimizerRun& run = runs_[m];
+      run.state[0].mul_(options_.beta1).add_(run.gradients.mul_(options.gradient_factor));
+      if (run.decay) run.values.mul_(1.0 - options.learning_rate * options_.weight_decay);
+      run.values.add_(updates_[m].mul(-options.learning_rate));
+    }
+    adamw_.Apply(rest_[u], options_, options);
+  }
+  const std::vector<std::string>& state_names() const override { return names_; }
+  std::vector<at::Tensor> state(int unit) const override { return state_[unit]; }
+
+ private:
+  // Returns this rank's elements of what the update of a matrix is made of.
+  absl::StatusOr<at::Tensor> Read(size_t m, const UpdateOptions& options,
+                                  const OptimizerContext& context) const {
+    const OptimizerRun& run = runs_[m];
+    const at::Tensor gradients = run.gradients.mul(options.gradient_factor);
+    MUSTER_RETURN_IF_ERROR(context.Bring(matrices_[m].unit));
+    at::Tensor sum = run.state[0].mul(options_.beta1).add_(gradients);
+    context.Drop(matrices_[m].unit);
+    return sum.mul_(options_.beta1).add_(gradients);
+  }
+
+  OptimizerOptions options_;
+  AdamWStep adamw_;
+  const std::vector<std::string> names_ = {"exp_avg", "exp_avg_sq"};
+  const std::vector<std::vector<at::Tensor>> state_;
+  const std::vector<SharedMatrix> matrices_;
+  std::vector<OptimizerRun> runs_;                     // by matrix
+  const std::vector<std::vector<OptimizerRun>> rest_;  // by unit
+  std::vector<std::vector<size_t>> runs_of_units_;
+  std::vector<at::Tensor> updates_;  // by matrix; written by Prepare
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> MakeMuon(const OptimizerOptions& options,
+                                    std::vector<OptimizerUnit> units) {
+  return std::make_unique<Muon>(options, units);
+}
+
+}  // namespace muster::trainer

@@ -79,7 +79,7 @@ TEST(Validate, FindsEveryErrorAtOnce) {
             (FieldErrors{
                 {"spec.trainer.train.steps", "is 0; want 1 to 1000000000"},
                 {"spec.trainer.optimizer.schedule",
-                 "want constant, linear or cosine, got the string \"sine\""},
+                 "want constant, linear, cosine, wsd or inverseSqrt, got the string \"sine\""},
                 {"spec.checkpoint.keep", "is 1; want 2 to 1000"},
                 {"spec.workers.min", "must not be more than workers.count (here 3 and 2)"},
             }));

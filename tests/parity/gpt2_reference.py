@@ -110,13 +110,16 @@ def parameter_groups(model, weight_decay):
     return [{"params": matrices, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
 
 
-def learning_rate(step, peak, warmup, steps, final_fraction, schedule):
+def learning_rate(step, peak, warmup, steps, final_fraction, schedule, decay_steps=0):
     """The learning rate of update `step`, counted from 1."""
     if step <= warmup:
         return peak * step / warmup
     if schedule == "constant":
         return peak
-    progress = (step - warmup) / max(1, steps - warmup)
-    if schedule == "linear":
+    if schedule == "inverseSqrt":
+        return peak * math.sqrt(max(1, warmup) / step)
+    begin = max(warmup, steps - decay_steps) if schedule == "wsd" else warmup
+    progress = min(1, max(0, (step - begin) / max(1, steps - begin)))
+    if schedule in ("linear", "wsd"):
         return peak * (1 - (1 - final_fraction) * progress)
     return peak * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))

@@ -160,6 +160,8 @@ std::vector<MatrixRow> Bf16Rows() {
       {.zero = 0, .ranks = 2},
       {.zero = 2, .copies = true, .ranks = 4},
       {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true},
+      {.zero = 3, .ranks = 2, .optimizer = "lamb"},
+      {.zero = 2, .ranks = 3, .optimizer = "muon"},
       // AdamW makes full steps of the rounding error that gradients near zero are.
       {.zero = 1, .ranks = 4, .tensor = 2, .optimizer = "sgd"},
       {.zero = 1, .ranks = 4, .pipeline = 2, .optimizer = "sgd"},

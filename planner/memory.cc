@@ -60,21 +60,82 @@ int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t token
   return rows == tokens ? chunk : chunk + (vocabulary + tokens) * shape.width * element;
 }
 
+// The passes through layers that the first stage keeps at once, one for each layer and micro-batch,
+// by what it keeps of them.
+struct KeptLayers {
+  int64_t whole = 0;
+  int64_t packed = 0;
+  int64_t inputs = 0;  // alone
+};
+
+// The first stage keeps what a micro-batch needs for each stage, of its own blocks, or, with
+// several chunks, (chunks + 1) * stages - 1 passes through one. While a layer is computed again,
+// all that it saves is there once.
+KeptLayers KeptLayersOf(const ModelShape& shape, int64_t of_stage, const WorkDivision& division) {
+  const ActivationOptions& options = division.activations;
+  const int64_t blocks = int64_t{shape.layers} + 2;
+  const int64_t chunks = division.folded ? 1 : division.chunks;
+  const int64_t of_chunk = (of_stage + chunks - 1) / chunks;
+  const int64_t kept_passes = chunks == 1 ? division.stages : (chunks + 1) * division.stages - 1;
+  KeptLayers kept;
+  for (int64_t block = 1; block <= of_chunk; ++block) {
+    int64_t& passes = IsRecomputed(options, block, blocks) ? kept.inputs
+                      : IsPacked(options, block, blocks)   ? kept.packed
+                                                           : kept.whole;
+    passes += kept_passes;
+  }
+  if (kept.inputs > 0) ++kept.whole;
+  return kept;
+}
+
+// Returns the bytes that attention with dropout keeps of each score, if probabilities are packed.
+int64_t PackedDropoutBytes(Precision precision, int64_t scores, SavedFormat format) {
+  return scores * ElementBytes(precision) + PackedBytes(format, scores, ElementBytes(precision)) +
+         PackedBytes(format, scores, ComputeBytes(precision));
+}
+
 // Returns the bytes that dropout adds to a micro-batch. Masks have the type of weights. Flash
 // attention takes no dropout of ours, so the scores are written out; while one block's gradients
 // are computed, so are three tensors of their size.
 int64_t DropoutMemory(const ModelShape& shape, Precision precision, int64_t micro_batch,
-                      int64_t sequence, const WorkDivision& division) {
+                      int64_t sequence, const WorkDivision& division, const KeptLayers& kept) {
   if (!(shape.dropout > 0)) return 0;
   const int64_t mask = ElementBytes(precision), ranks = division.tensor * division.context;
   const int64_t scores = micro_batch * shape.heads * sequence * sequence / ranks;
   const int64_t stream = micro_batch * sequence * shape.width * mask / ranks;
   // A mask of the future, of a byte, in each block. A ring computes scores again, and keeps none.
-  int64_t block =
+  int64_t whole =
       division.ring ? 0 : scores * DropoutBytesPerScore(precision) + sequence * sequence;
-  if (shape.family != ModelFamily::kLlama) block += 2 * stream;
+  int64_t packed = division.ring
+                       ? 0
+                       : PackedDropoutBytes(precision, scores, division.activations.format) +
+                             sequence * sequence;
+  if (shape.family != ModelFamily::kLlama) {
+    whole += 2 * stream;
+    packed += 2 * stream;
+  }
   const int64_t embedding = shape.family == ModelFamily::kGpt2 ? stream : 0;
-  return block * shape.layers + embedding + 3 * mask * scores;
+  return whole * kept.whole + packed * kept.packed + embedding + 3 * mask * scores;
+}
+
+// Returns the bytes that layers save of `tokens` of a micro-batch, without those of dropout.
+int64_t SavedMemory(const ModelShape& shape, Precision precision, int64_t tokens,
+                    const WorkDivision& division, const KeptLayers& kept) {
+  const int64_t compute = ComputeBytes(precision), width = shape.width, tensor = division.tensor;
+  int64_t of_layer = SavedPerToken(shape);
+  // Attention's output is kept before it is exchanged and after that.
+  if (division.context > 1 && !division.ring) of_layer += width;
+  // Each layer's two inputs of column parallel layers, and the head's, are whole sequences, which
+  // are kept in place of the norms' outputs.
+  const int64_t gathered = tensor > 1 ? 2 * width : 0;
+  of_layer -= gathered;
+  const int64_t whole = of_layer * kept.whole / tensor + gathered * kept.whole + width;
+  // A layer's input stays whole when the rest is packed.
+  const int64_t packed = ((of_layer - width) / tensor + gathered) * kept.packed;
+  const int64_t inputs = width / tensor;
+  return tokens * (whole + inputs * kept.packed) * compute +
+         PackedBytes(division.activations.format, tokens * packed, compute) +
+         tokens * inputs * kept.inputs * ElementBytes(precision);
 }
 
 // Returns the elements of attention's biases, which all blocks of a rank share. In a ring a rank
@@ -97,14 +158,6 @@ int64_t ExchangeMemory(const ModelShape& shape, Precision precision, int64_t tok
   if (!division.ring) return 2 * moved * ComputeBytes(precision);
   return own * 2 * keys * (2 * ComputeBytes(precision) + 2 * ElementBytes(precision)) +
          own * shape.width * ElementBytes(precision);
-}
-
-// Returns the number of blocks whose activations the first stage of a pipeline keeps, counting each
-// block once for every micro-batch.
-int64_t KeptBlocks(int64_t blocks_of_stage, const WorkDivision& division) {
-  if (division.chunks == 1 || division.folded) return blocks_of_stage * division.stages;
-  const int64_t chunk = (blocks_of_stage + division.chunks - 1) / division.chunks;
-  return chunk * ((division.chunks + 1) * division.stages - 1);
 }
 
 // The matrices of a block's largest size that Muon's owner of one has in memory.
@@ -196,16 +249,10 @@ MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int3
     // A step keeps them, but for an embedding that no product uses.
     memory.casts = compute * (units.parameters - (shape.tied_head ? 0 : units.embedding));
   }
-  const int64_t layers = KeptBlocks(units.blocks, division);
-  int64_t saved = SavedPerToken(shape) * layers + shape.width;
-  // Attention's output is kept before it is exchanged and after that.
-  if (division.context > 1 && !division.ring) saved += shape.width * layers;
-  // Each block's two inputs of column parallel layers, and the head's, are whole sequences. They
-  // are kept in place of the norms' outputs.
-  const int64_t gathered = division.tensor > 1 ? (2 * layers + 1) * shape.width : 0;
-  memory.activations = tokens * ((saved - gathered) / division.tensor + gathered) * compute +
+  const KeptLayers kept = KeptLayersOf(shape, units.blocks, division);
+  memory.activations = SavedMemory(shape, precision, tokens, division, kept) +
                        SharedBias(shape, sequence, division) * element +
-                       DropoutMemory(shape, precision, micro_batch, sequence, division) +
+                       DropoutMemory(shape, precision, micro_batch, sequence, division, kept) +
                        ExchangeMemory(shape, precision, int64_t{micro_batch} * sequence, division);
   memory.logits = LogitsMemory(shape, precision, tokens, place, division.tensor);
   return memory;

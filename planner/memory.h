@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "planner/activations.h"
 #include "planner/logits_rows.h"
 #include "planner/model_shape.h"
 
@@ -65,6 +66,9 @@ struct WorkDivision {
   int32_t context = 1;
   // The context ranks pass keys and values around a ring. Otherwise they exchange heads.
   bool ring = false;
+  // All that one block saves is counted once for those that are computed again: it is there while
+  // the block's backward pass runs.
+  ActivationOptions activations = {};
 };
 
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,

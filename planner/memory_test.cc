@@ -304,6 +304,53 @@ TEST(EstimateMemory, AFoldedStageHasBothEnds) {
   EXPECT_EQ(with(true).parameters - with(false).parameters, 4 * UnitSizesOf(shape).embedding);
 }
 
+TEST(EstimateMemory, RecomputedLayersKeepTheirInputsAndWhatOneOfThemSaves) {
+  const ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);  // 12 layers
+  const auto with = [&](Precision precision, WorkDivision division) {
+    return EstimateMemory(shape, precision, 2, 64, OptimizerKind::kAdamW, LogitsPlace::kCpu,
+                          division)
+        .activations;
+  };
+  const int64_t stream = int64_t{2} * 64 * 768;
+  EXPECT_EQ(with(Precision::kFp32, {}), stream * (12 * 17 + 1) * 4);
+  const WorkDivision full{.activations = {.recompute_every = 1}};
+  EXPECT_EQ(with(Precision::kFp32, full), stream * (12 + 17 + 1) * 4);
+  EXPECT_EQ(with(Precision::kBf16, full), stream * (12 * 4 + (17 + 1) * 2))
+      << "inputs have the type of weights";
+  // The layers are blocks 1 to 12, and those with an odd number are computed again.
+  const WorkDivision half{.activations = {.recompute_every = 2}};
+  EXPECT_EQ(with(Precision::kFp32, half), stream * (6 + 7 * 17 + 1) * 4);
+  // The first of four stages has three layers, and keeps four micro-batches of each.
+  const WorkDivision staged{.stages = 4, .activations = {.recompute_every = 1}};
+  EXPECT_EQ(with(Precision::kFp32, staged), with(Precision::kFp32, full));
+  const WorkDivision parts{.tensor = 2, .activations = {.recompute_every = 1}};
+  EXPECT_EQ(with(Precision::kFp32, parts), stream * (12 + 15 + 2 * (2 + 1)) * 2)
+      << "gathered inputs are kept in place of what norms return";
+}
+
+TEST(EstimateMemory, PackedLayersKeepTheirInputsWhole) {
+  ModelShape shape = *ResolveModel(Preset("gpt2-124m"), 50257);
+  const auto with = [&](Precision precision, ActivationOptions activations) {
+    return EstimateMemory(shape, precision, 2, 64, OptimizerKind::kAdamW, LogitsPlace::kCpu,
+                          {.activations = activations})
+        .activations;
+  };
+  const int64_t stream = int64_t{2} * 64 * 768;
+  const ActivationOptions bf16{.format = SavedFormat::kBf16}, int8{.format = SavedFormat::kInt8};
+  EXPECT_EQ(with(Precision::kFp32, bf16), stream * (12 * (4 + 16 * 2) + 4));
+  EXPECT_EQ(with(Precision::kFp32, int8), stream * (12 * 4 + 4) + stream * 12 * 16 * 260 / 256);
+  EXPECT_EQ(with(Precision::kBf16, bf16), with(Precision::kBf16, {}));
+  const int64_t both = with(Precision::kFp32, {.recompute_every = 2, .format = SavedFormat::kBf16});
+  EXPECT_EQ(both, stream * (6 * 4 + 6 * (4 + 16 * 2) + 18 * 4));
+  shape.dropout = 0.1;
+  const int64_t kept = with(Precision::kFp32, {}), packed = with(Precision::kFp32, bf16);
+  shape.dropout = 0.0;
+  const int64_t scores = int64_t{2} * 12 * 64 * 64;
+  EXPECT_EQ(kept - with(Precision::kFp32, {}) - (packed - with(Precision::kFp32, bf16)),
+            12 * scores * 4)
+      << "of a score the mask stays whole";
+}
+
 // The weights are whole on every rank; what depends on tokens is divided.
 TEST(EstimateMemory, RanksThatDivideSequencesHaveTheirPartOfTheActivations) {
   for (const char* preset : {"gpt2-124m", "llama-nano", "bloom-nano"}) {

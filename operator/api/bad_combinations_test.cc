@@ -223,6 +223,20 @@ const ManifestCase kContradictions[] = {
      "{name: adamw}\n    parallelism: {zero: 2, offload: {weights: Disk, directory: scratch}}",
      "job.yaml:11: spec.trainer.parallelism.offload.weights: weights can be kept on disk between "
      "their uses only where they are gathered for each use: set zero to 3\n"},
+    {"RecomputeEveryWithoutRecompute", "{name: adamw}",
+     "{name: adamw}\n    activations: {recomputeEvery: 2}",
+     "job.yaml:11: spec.trainer.activations.recomputeEvery: says which blocks are computed again: "
+     "set recompute to Full\n"},
+    {"CompressOfBlocksThatKeepNothing", "{name: adamw}",
+     "{name: adamw}\n    activations: {recompute: Full, compress: INT8}",
+     "job.yaml:11: spec.trainer.activations.compress: blocks that are computed again keep nothing "
+     "to compress: leave compress or recompute out, or set recomputeEvery to 2 or more\n"},
+    {"CompressOfAScript", "    model: {preset: gpt2-nano}",
+     "    activations: {compress: BF16}\n"
+     "    model: {torchScript: model.pt, vocabulary: 256}",
+     "job.yaml:7: spec.trainer.activations.compress: a model of model.torchScript does not say "
+     "which of its tensors are activations: leave compress out; recompute needs less memory, "
+     "too\n"},
     {"OffloadWithoutADirectory", "{name: adamw}",
      "{name: adamw}\n    parallelism: {offload: {optimizer: Disk}}",
      "job.yaml:11: spec.trainer.parallelism.offload.directory: what is kept on disk needs a "

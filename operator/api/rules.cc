@@ -167,6 +167,24 @@ Broken TensorOfKnownLayers(const TrainerSpec& trainer) {
                 !trainer.model().has_torch_script());
 }
 
+bool Compresses(const v1alpha1::ActivationsSpec& activations) {
+  return activations.has_compress() && activations.compress() != "None";
+}
+
+Broken CompressOfKnownLayers(const TrainerSpec& trainer) {
+  return Unless(!Compresses(trainer.activations()) || !trainer.model().has_torch_script());
+}
+
+Broken RecomputeEveryOfFull(const v1alpha1::ActivationsSpec& activations) {
+  return Unless(!activations.has_recompute_every() || activations.recompute_every() == 1 ||
+                activations.recompute() == "Full");
+}
+
+Broken CompressOfKept(const v1alpha1::ActivationsSpec& activations) {
+  return Unless(!Compresses(activations) || activations.recompute() != "Full" ||
+                activations.recompute_every() > 1);
+}
+
 Broken ShardOfZero(const v1alpha1::ParallelismSpec& parallelism) {
   return Unless(!parallelism.has_shard() || parallelism.shard() == 1 || parallelism.zero() > 0);
 }
@@ -470,6 +488,9 @@ RuleTable RulesOfParts() {
           {"context-divides-sequence", Typed<TrainerSpec, ContextDividesSequence>},
           {"context-divides-heads", Typed<TrainerSpec, ContextDividesHeads>},
           {"context-of-known-layers", Typed<TrainerSpec, ContextOfKnownLayers>},
+          {"compress-of-known-layers", Typed<TrainerSpec, CompressOfKnownLayers>},
+          {"recompute-every-of-full", Typed<v1alpha1::ActivationsSpec, RecomputeEveryOfFull>},
+          {"compress-of-kept", Typed<v1alpha1::ActivationsSpec, CompressOfKept>},
           {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},
           {"min-shard-up-to-shard", Typed<v1alpha1::ParallelismSpec, MinShardUpToShard>},
           {"chunks-of-interleaved", Typed<v1alpha1::ParallelismSpec, ChunksOfInterleaved>},

@@ -123,6 +123,10 @@ TrainingOptions OptionsOf(const Json& config, const MeshShape& mesh) {
   if (config.value("ring", false)) options.context_exchange = ContextExchange::kRing;
   options.chunks = config.value("chunks", 1);
   if (options.chunks > 1) options.pipeline_schedule = PipelineSchedule::kInterleaved;
+  options.activations.recompute_every = config.value("recomputeEvery", 0);
+  const std::string compress = config.value("compress", "None");
+  if (compress == "BF16") options.activations.format = planner::SavedFormat::kBf16;
+  if (compress == "INT8") options.activations.format = planner::SavedFormat::kInt8;
   if (config.value("zeroBubble", false)) options.pipeline_schedule = PipelineSchedule::kZeroBubble;
   return options;
 }
@@ -147,7 +151,8 @@ Json Memory(const planner::ModelShape& model, const MeshShape& mesh, int zero,
                                        .stages = mesh.pipeline,
                                        .chunks = options.chunks,
                                        .context = mesh.context,
-                                       .ring = options.context_exchange == ContextExchange::kRing};
+                                       .ring = options.context_exchange == ContextExchange::kRing,
+                                       .activations = options.activations};
   const planner::MemoryEstimate whole = planner::EstimateMemory(
       shape, planner::Precision::kFp32, static_cast<int32_t>(options.micro_batch),
       static_cast<int32_t>(options.sequence), planner::OptimizerKind::kAdamW,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/byte_text.h"
 #include "base/status_macros.h"
+#include "planner/activations.h"
 #include "planner/layout.h"
 #include "planner/memory.h"
 #include "proto/muster/v1alpha1/checkpoint_defaults.h"
@@ -159,6 +160,7 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   config.settings.local_rank = local_rank;
   MUSTER_RETURN_IF_ERROR(ReadTrain(spec.trainer().train(), config));
   MUSTER_RETURN_IF_ERROR(ReadParallelism(spec.trainer().parallelism(), config.training));
+  config.training.activations = planner::ActivationsOf(spec.trainer().activations());
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
   if (interval.mode() == "Auto") {

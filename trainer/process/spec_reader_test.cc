@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "planner/activations.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/lamb.h"
 #include "trainer/optim/lion.h"
@@ -89,6 +90,18 @@ TEST(SpecReaderTest, ScheduleSaysInWhichOrderAStageRunsItsPasses) {
   parallelism.set_schedule("ZeroBubbleV");
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.pipeline_schedule, PipelineSchedule::kZeroBubbleV);
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.chunks, 2);
+}
+
+TEST(SpecReaderTest, ActivationsSayWhatBlocksKeep) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.activations, planner::ActivationOptions());
+  v1alpha1::ActivationsSpec& activations = *spec.mutable_trainer()->mutable_activations();
+  activations.set_recompute("Full");
+  activations.set_recompute_every(2);
+  activations.set_compress("INT8");
+  EXPECT_EQ(
+      ReadRunConfig(spec, 0)->training.activations,
+      (planner::ActivationOptions{.recompute_every = 2, .format = planner::SavedFormat::kInt8}));
 }
 
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {

@@ -93,7 +93,8 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
       .chunks = training.chunks,
       .folded = FormOf(training.pipeline_schedule) == StageForm::kFolded,
       .context = planner::ContextOf(parallelism),
-      .ring = training.context_exchange == ContextExchange::kRing};
+      .ring = training.context_exchange == ContextExchange::kRing,
+      .activations = training.activations};
   const planner::MemoryEstimate whole = planner::EstimateMemory(
       shape, precision, static_cast<int32_t>(training.micro_batch),
       static_cast<int32_t>(training.sequence), kind,

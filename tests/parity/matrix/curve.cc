@@ -45,6 +45,7 @@ absl::StatusOr<Curve> TrainRank(const ToyRun& run, const MatrixRow& row, int64_t
   options.context_exchange = row.exchange;
   options.pipeline_schedule = row.schedule;
   options.chunks = row.chunks();
+  options.activations = row.activations;
   const CopyPlace place = PlaceOf(row.mesh(), rank);
   MemoryStateFiles disk;
   MUSTER_ASSIGN_OR_RETURN(Model model, MakeModel(ToyShape(run.family)));

@@ -44,6 +44,7 @@ TrainingOptions OptionsOf(const ToyRun& run, const MatrixRow& row) {
   options.context_exchange = row.exchange;
   options.pipeline_schedule = row.schedule;
   options.chunks = row.chunks();
+  options.activations = row.activations;
   return options;
 }
 

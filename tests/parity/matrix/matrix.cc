@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "planner/activations.h"
 #include "planner/model_shape.h"
 #include "tests/parity/matrix/comparison.h"
 #include "tests/parity/matrix/curve.h"
@@ -38,14 +39,22 @@ uint64_t NewSeed() {
   return given != nullptr && absl::SimpleAtoi(given, &seed) ? seed : std::random_device()();
 }
 
-// Returns the row that a run goes on in: the next one of its precision and optimizer, and in BF16,
-// where the cut of the work decides the roundings, of its cut.
+// Returns the format of what blocks save, and if they save less, also which of them do.
+std::string FormatOf(const MatrixRow& row) {
+  const planner::ActivationOptions& kept = row.activations;
+  if (kept.format == planner::SavedFormat::kWhole) return "";
+  return absl::StrCat(" ", static_cast<int>(kept.format), " ", kept.recompute_every);
+}
+
+// Returns the row that a run goes on in: the next one of its precision, optimizer and format, and
+// in BF16, where the cut of the work decides the roundings, of its cut.
 const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
   size_t next = row;
   do {
     next = (next + 1) % rows.size();
   } while (rows[next].precision != rows[row].precision ||
            rows[next].optimizer != rows[row].optimizer ||
+           FormatOf(rows[next]) != FormatOf(rows[row]) ||
            (rows[row].precision != "fp64" && !rows[next].DividesAs(rows[row])));
   return rows[next];
 }
@@ -59,6 +68,9 @@ bool StaysClose(const ToyRun& run) { return run.precision == "fp64"; }
 
 absl::StatusOr<Comparison> MakeComparison(ToyRun run, const MatrixRow& row) {
   run.deterministic = !StaysClose(run);
+  if (row.activations.format != planner::SavedFormat::kWhole) {
+    return Comparison::Make(run, {.optimizer = run.optimizer, .activations = row.activations});
+  }
   if (StaysClose(run)) return Comparison::Make(run, {});
   return Comparison::Make(run, {.ranks = row.together(),
                                 .tensor = row.tensor,
@@ -101,12 +113,13 @@ absl::StatusOr<bool> RunRows(const std::string& family, const std::string& chose
                     .keys = shape.key_value_heads > 0 ? shape.key_value_heads : shape.heads};
   std::vector<MatrixRow> rows = MatrixRows(/*pairwise=*/chosen == "pairwise", heads);
   for (MatrixRow& row : Bf16Rows()) rows.push_back(std::move(row));
-  std::map<std::string, Comparison> comparisons;  // by precision and optimizer
+  for (MatrixRow& row : PackedRows()) rows.push_back(std::move(row));
+  std::map<std::string, Comparison> comparisons;  // by precision, optimizer and format
   bool all_pass = true;
   for (size_t i = 0; i < rows.size(); ++i) {
     run.precision = rows[i].precision;
     run.optimizer = rows[i].optimizer;
-    std::string kind = absl::StrCat(run.precision, " ", run.optimizer);
+    std::string kind = absl::StrCat(run.precision, " ", run.optimizer, FormatOf(rows[i]));
     if (!StaysClose(run)) {
       absl::StrAppend(&kind, " ", rows[i].tensor, " ", rows[i].pipeline, " ", rows[i].context, " ",
                       rows[i].exchange == ContextExchange::kRing);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/activations.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/model/sequence_order.h"
@@ -31,6 +32,7 @@ struct MatrixRow {
   // Whether this state rests in files between its uses.
   bool optimizer_rests = false;
   bool weights_rest = false;
+  planner::ActivationOptions activations = {};
 
   int workers() const { return ranks / together(); }
   // Each stage of the pipeline has so many runs of blocks.
@@ -60,12 +62,17 @@ struct Heads {
 
 // Returns all rows in FP64 for a model with these heads. Layouts that would cut a head are left
 // out. If `pairwise`, returns a part of the rows, in which any two values of two axes (layout,
-// ranks, micro-batches per worker, optimizer, what rests in files) stand in one row.
+// ranks, micro-batches per worker, optimizer, what rests in files, which blocks are computed again)
+// stand in one row. Of all rows each has one of the values of the last axis, in turn.
 std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads);
 
 // Returns rows in BF16, of one number of micro-batches: what state of another type than the
 // products can add to the rows above.
 std::vector<MatrixRow> Bf16Rows();
+
+// Returns rows in FP64 that save activations in another format, which are compared with one rank
+// that does so. With INT8 their layouts cut no activation, because it rounds numbers together.
+std::vector<MatrixRow> PackedRows();
 
 }  // namespace muster::trainer
 

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "c10/core/Device.h"
+#include "planner/activations.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/commit/decide_step.h"
@@ -58,6 +59,8 @@ struct TrainingOptions {
   PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
   // How attention crosses the ranks that divide a sequence. Their number is the round's.
   ContextExchange context_exchange = ContextExchange::kHeads;
+  // How much a forward pass keeps for the backward pass.
+  planner::ActivationOptions activations;
   // The held state that is offloaded between uses. Weights can be offloaded only with
   // divided.values, which then counts for a single shard, too.
   OffloadOptions offload;

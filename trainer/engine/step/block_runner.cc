@@ -1,5 +1,6 @@
 #include "trainer/engine/step/block_runner.h"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -7,10 +8,12 @@
 #include "ATen/ops/full.h"
 #include "ATen/ops/stack.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "c10/core/GradMode.h"
 #include "torch/csrc/autograd/autograd.h"
 #include "trainer/engine/link/message_tensor.h"
 #include "trainer/engine/link/torch_errors.h"
+#include "trainer/engine/step/saved_tensors.h"
 
 namespace muster::trainer {
 namespace {
@@ -43,6 +46,10 @@ absl::Status BlockRunner::Forward(int block, int micro_batch) {
 }
 
 absl::Status BlockRunner::Backward(int block, int micro_batch) {
+  if (IsRecomputed(block)) {
+    MUSTER_RETURN_IF_ERROR(Catch(*model_.blocks[block], "recomputation",
+                                 [&] { RecomputeOrThrow(block, micro_batch); }));
+  }
   return Catch(*model_.blocks[block], "backward", [&] { BackwardOrThrow(block, micro_batch); });
 }
 
@@ -90,7 +97,6 @@ std::vector<double> BlockRunner::losses(int64_t count) const {
 
 void BlockRunner::ForwardOrThrow(int block, int micro_batch) {
   const MicroBatchContext& context = contexts_[static_cast<size_t>(micro_batch)];
-  const c10::AutoGradMode graph(context.training);
   Boundary boundary;
   if (block > 0) {
     for (const at::Tensor& output : alive_.at({block - 1, micro_batch}).outputs) {
@@ -100,12 +106,30 @@ void BlockRunner::ForwardOrThrow(int block, int micro_batch) {
     }
     if (!context.training) alive_.erase({block - 1, micro_batch});
   }
-  BlockOutput output = model_.blocks[block]->Forward(boundary.inputs, context);
+  Run(block, micro_batch, context.training && !IsRecomputed(block), boundary);
   if (!context.training) boundary.inputs.clear();
-  if (IsLast(block)) losses_[static_cast<size_t>(micro_batch)] = output.tensors[0].detach();
+  if (IsLast(block)) losses_[static_cast<size_t>(micro_batch)] = boundary.outputs[0].detach();
+  alive_[{block, micro_batch}] = std::move(boundary);
+}
+
+void BlockRunner::Run(int block, int micro_batch, bool with_graph, Boundary& boundary) {
+  const c10::AutoGradMode graph(with_graph);
+  std::optional<SavedTensorsScope> packs;
+  if (with_graph && planner::IsPacked(activations_, block, blocks())) {
+    packs.emplace(activations_.format);
+  }
+  BlockOutput output =
+      model_.blocks[block]->Forward(boundary.inputs, contexts_[static_cast<size_t>(micro_batch)]);
   boundary.outputs = std::move(output.tensors);
   boundary.auxiliary_losses = std::move(output.auxiliary_losses);
-  alive_[{block, micro_batch}] = std::move(boundary);
+}
+
+// The blocks after this one have had their backward passes, and the other stages the outputs.
+void BlockRunner::RecomputeOrThrow(int block, int micro_batch) {
+  Boundary& boundary = alive_.at({block, micro_batch});
+  boundary.outputs.clear();
+  boundary.auxiliary_losses.clear();
+  Run(block, micro_batch, /*with_graph=*/true, boundary);
 }
 
 void BlockRunner::BackwardOrThrow(int block, int micro_batch) {

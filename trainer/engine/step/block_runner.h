@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_ENGINE_STEP_BLOCK_RUNNER_H_
 #define MUSTER_TRAINER_ENGINE_STEP_BLOCK_RUNNER_H_
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "c10/util/intrusive_ptr.h"
+#include "planner/activations.h"
 #include "trainer/model/block.h"
 #include "trainer/model/delayed_gradients.h"
 
@@ -17,6 +19,13 @@ namespace muster::trainer {
 // Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
 // between two blocks is detached, and its gradient is carried over by hand. So the blocks on both
 // sides of a boundary may be on different ranks. Gradients of parameters are added into the units.
+//
+// A block that is recomputed (Chen et al., 2016, "Training deep nets with sublinear memory cost")
+// runs without a graph and keeps its inputs and outputs alone. Its backward pass begins with the
+// forward pass again, which gives the same bits, as Block promises. No task tells of it: it reads
+// what its backward pass reads on the same rank, so that a table could order nothing else around
+// it. Other blocks save their tensors in the format that the options say (SavedTensorsScope).
+//
 // LibTorch's exceptions end here, as CatchTorch has them. Not thread-safe.
 class BlockRunner {
  public:
@@ -25,6 +34,8 @@ class BlockRunner {
 
   // Gradients are those of loss_scale * the summed loss.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
+
+  void set_activations(const planner::ActivationOptions& options) { activations_ = options; }
 
   // Sets the contexts of this rank's micro-batches and discards everything that was run before.
   // Those that are not for training are run forward alone: nothing is kept for a backward pass.
@@ -67,11 +78,19 @@ class BlockRunner {
     std::vector<at::Tensor> auxiliary_losses;
   };
   void ForwardOrThrow(int block, int micro_batch);
+  void RecomputeOrThrow(int block, int micro_batch);
+  // Runs the block on boundary.inputs, and sets the rest of `boundary`.
+  void Run(int block, int micro_batch, bool with_graph, Boundary& boundary);
+  int64_t blocks() const { return static_cast<int64_t>(model_.blocks.size()); }
+  bool IsRecomputed(int block) const {
+    return planner::IsRecomputed(activations_, block, blocks());
+  }
   void BackwardOrThrow(int block, int micro_batch);
-  bool IsLast(int block) const { return block + 1 == static_cast<int>(model_.blocks.size()); }
+  bool IsLast(int block) const { return block + 1 == blocks(); }
 
   const Model& model_;
   double loss_scale_ = 1.0;
+  planner::ActivationOptions activations_;
   std::vector<MicroBatchContext> contexts_;
   std::vector<at::Tensor> losses_;
   std::map<std::pair<int, int>, Boundary> alive_;

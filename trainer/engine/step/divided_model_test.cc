@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ATen/core/Tensor.h"
@@ -282,6 +283,111 @@ TEST_P(DividedModelTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
       EXPECT_EQ(results[r].losses, stages[0].losses);
       EXPECT_EQ(results[r].norms, stages[0].norms);
       EXPECT_EQ(results[r].values, stages[r / of_stage].values);
+    }
+  }
+}
+
+void ExpectSameBits(const std::map<std::string, at::Tensor>& got,
+                    const std::map<std::string, at::Tensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [name, tensor] : want) EXPECT_TRUE(got.at(name).equal(tensor)) << name;
+}
+
+TEST_P(DividedModelTest, BlocksThatAreComputedAgainGiveTheSameBits) {
+  const planner::ModelShape shape = Shape(GetParam());
+  const auto compare = [&](TrainingOptions options, const MeshShape& mesh) {
+    const auto kept = Gradients(shape, options, mesh);
+    for (const int every : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(Name(mesh, {}), Name(options.pipeline_schedule), " every ", every));
+      options.activations.recompute_every = every;
+      ExpectSameBits(Gradients(shape, options, mesh), kept);
+    }
+  };
+  TrainingOptions options = Options();
+  compare(options, {.data = 2, .tensor = 2});
+  compare(options, {.pipeline = 2, .shard = 2});
+  compare(options, {.context = 2, .tensor = 2});
+  options.context_exchange = ContextExchange::kRing;
+  compare(options, {.pipeline = 2, .context = 2});
+  options.pipeline_schedule = PipelineSchedule::kZeroBubble;
+  compare(options, {.pipeline = 3});
+  options.deterministic = true;
+  compare(options, {});
+  compare(options, {.pipeline = 2, .tensor = 2});
+}
+
+TEST_P(DividedModelTest, TrainingWithBlocksThatAreComputedAgainGivesTheSameBits) {
+  const planner::ModelShape shape = Shape(GetParam());
+  TrainingOptions options = Options();
+  for (const MeshShape& mesh : {MeshShape{.shard = 2}, MeshShape{.pipeline = 2, .shard = 2}}) {
+    for (const Division& divided :
+         {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
+      SCOPED_TRACE(Name(mesh, divided));
+      options.divided = divided;
+      const auto train = [&](int every) {
+        options.activations.recompute_every = every;
+        return TrainRanks(mesh, shape.vocabulary, 4,
+                          [&](int rank) { return MakeRank(shape, options, mesh, rank); });
+      };
+      const std::vector<RankResult> kept = train(0), again = train(1);
+      for (size_t r = 0; r < kept.size(); ++r) {
+        ASSERT_EQ(again[r].losses.size(), 4U);
+        EXPECT_EQ(again[r].losses, kept[r].losses);
+        EXPECT_EQ(again[r].norms, kept[r].norms);
+        EXPECT_EQ(again[r].validation, kept[r].validation);
+        EXPECT_EQ(again[r].digest, kept[r].digest);
+        EXPECT_EQ(again[r].values, kept[r].values);
+      }
+    }
+  }
+}
+
+// Layouts that cut no activation round the same blocks of numbers. BF16 rounds each number alone,
+// so that it does not matter how they are cut.
+TEST_P(DividedModelTest, GradientsOfPackedActivationsAreThoseOfOneRank) {
+  const planner::ModelShape shape = Shape(GetParam());
+  TrainingOptions options = Options();
+  const auto whole = Gradients(shape, options, {});
+  for (const auto format : {planner::SavedFormat::kBf16, planner::SavedFormat::kInt8}) {
+    options.activations = {.format = format};
+    options.divided = {};
+    const auto one = Gradients(shape, options, {});
+    const std::string rounded =
+        shape.family == ModelFamily::kLlama  ? "model.layers.0.mlp.down_proj.weight"
+        : shape.family == ModelFamily::kGpt2 ? "transformer.h.0.mlp.c_proj.weight"
+                                             : "transformer.h.0.mlp.dense_4h_to_h.weight";
+    EXPECT_FALSE(one.at(rounded).equal(whole.at(rounded))) << rounded;
+    const auto compare = [&](const MeshShape& mesh) {
+      SCOPED_TRACE(Name(mesh, options.divided));
+      ExpectNear(Gradients(shape, options, mesh), one);
+    };
+    compare({.pipeline = 2, .shard = 2});
+    options.pipeline_schedule = PipelineSchedule::kZeroBubble;
+    compare({.pipeline = 3});
+    options.divided = {.values = true, .gradients = true};
+    compare({.data = 2, .shard = 2});
+    if (format == planner::SavedFormat::kInt8) continue;
+    options.divided = {};
+    compare({.tensor = 2});
+    options.context_exchange = ContextExchange::kHeads;
+    compare({.context = 2});
+  }
+}
+
+// The errors of the roundings, each of half a step at most, do not add up to more than this of a
+// tensor's gradient.
+TEST_P(DividedModelTest, PackedActivationsChangeGradientsLittle) {
+  planner::ModelShape shape = Shape(GetParam());
+  TrainingOptions options = Options();
+  for (const auto [format, bound] : {std::pair(planner::SavedFormat::kBf16, 0.01),
+                                     std::pair(planner::SavedFormat::kInt8, 0.05)}) {
+    options.activations = {};
+    const auto whole = Gradients(shape, options, {});
+    options.activations.format = format;
+    for (const auto& [name, gradient] : Gradients(shape, options, {})) {
+      const double error = gradient.sub(whole.at(name)).norm().item<double>();
+      const double norm = whole.at(name).norm().item<double>();
+      EXPECT_TRUE(error <= bound * norm) << name << ": " << error / norm;
     }
   }
 }

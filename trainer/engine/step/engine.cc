@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/failpoint.h"
 #include "base/status_macros.h"
+#include "planner/activations.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/step_messages.h"
 #include "trainer/commit/version.h"
@@ -35,6 +36,17 @@
 namespace muster::trainer {
 namespace {
 
+// A gradient that is put off keeps the whole inputs of its products. So a block that saves less
+// than these has its backward pass at once.
+bool MaySplitBackward(const TrainingState& state, int block) {
+  const auto& blocks = state.model().blocks;
+  const auto count = static_cast<int64_t>(blocks.size());
+  const planner::ActivationOptions& activations = state.options().activations;
+  return blocks[static_cast<size_t>(block)]->can_split_backward() &&
+         !planner::IsRecomputed(activations, block, count) &&
+         !planner::IsPacked(activations, block, count);
+}
+
 TableShape ShapeOf(TrainingState& state) {
   TableShape shape{.blocks = static_cast<int>(state.model().blocks.size()),
                    .cut = state.cut(),
@@ -46,8 +58,8 @@ TableShape ShapeOf(TrainingState& state) {
     shape.values_divided |= unit.divides_values();
   }
   shape.one_at_a_time = state.options().deterministic;
-  for (const auto& block : state.model().blocks) {
-    shape.can_split.push_back(block->can_split_backward());
+  for (int b = 0; b < shape.blocks; ++b) {
+    shape.can_split.push_back(MaySplitBackward(state, b));
   }
   return shape;
 }
@@ -132,6 +144,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
           ? nullptr
           : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
   runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
+  runner_.set_activations(options.activations);
   micro_batches_ =
       RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
   has_losses_ = place.pipeline == state_.cut().StageOf(shape.blocks - 1);
@@ -142,9 +155,9 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
               : std::make_unique<StageLink>(*groups.stages, options.device, groups.channels);
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
-  splits_backward_ = std::any_of(table_.begin(), table_.end(), [](const Task& task) {
-    return task.kind == TaskKind::kBackwardInput;
-  });
+  // Blocks that are computed again do not split, and still add their gradients as the others do.
+  splits_backward_ = options.pipeline_schedule == PipelineSchedule::kZeroBubble &&
+                     mesh.pipeline > 1 && !shape.gradients_divided;
   evaluation_ = EvaluationTable(shape, {.stage = place.pipeline});
   reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
   return absl::OkStatus();

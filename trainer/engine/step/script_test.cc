@@ -97,6 +97,17 @@ TEST(ScriptTest, DeterministicModeIsBitwiseEqualUnderEveryLayoutWithDropout) {
   }
 }
 
+TEST(ScriptTest, BlocksThatAreComputedAgainHaveTheSameRandomNumbers) {
+  TrainingOptions options = TinyOptions();
+  const RankResult kept = Train(options, {}, 5)[0];
+  options.activations.recompute_every = 1;
+  const RankResult again = Train(options, {}, 5)[0];
+  ASSERT_EQ(again.losses.size(), 5U);
+  EXPECT_EQ(again.losses, kept.losses);
+  EXPECT_EQ(again.norms, kept.norms);
+  EXPECT_EQ(again.values, kept.values);
+}
+
 TEST(ScriptTest, AModelThatCannotBeTrainedIsBadInputAndAFailureOfItsCodeIsNot) {
   const absl::Status writes =
       FirstStep("self.mean.add_(self.w.detach())\n    return (self.w * tokens.sum()).sum()");

@@ -4,6 +4,7 @@
 #include "ATen/ops/embedding.h"
 #include "ATen/ops/embedding_dense_backward.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "trainer/model/layers/saved_casts.h"
 #include "trainer/model/layers/tensor_parallel.h"
 #include "trainer/model/partition.h"
 
@@ -22,13 +23,14 @@ class Lookup final : public torch::autograd::Function<Lookup> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& weight,
                             const at::Tensor& rows) {
-    context->save_for_backward({weight, rows});
+    context->save_for_backward({rows});
+    SaveWeight(*context, weight);
     return at::embedding(weight, rows);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor &weight = saved[0], &rows = saved[1], &g = gradients[0];
+    const at::Tensor weight = WeightOf(*context), rows = context->get_saved_variables()[0];
+    const at::Tensor& g = gradients[0];
     const bool small = weight.numel() <= kSmallTable * g.numel();
     if (small || !weight.is_leaf() || !weight.grad().defined()) {
       return {at::embedding_dense_backward(g, rows, weight.size(0), -1, false), at::Tensor()};

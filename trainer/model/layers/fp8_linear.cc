@@ -50,7 +50,8 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
     Fp8Input own;
     const Fp8Matrix fp8_x = (input == nullptr ? own : *input).Of(x, saves_x);
     const Fp8Matrix fp8_weight = CastToFp8(casts, weight);
-    context->save_for_backward({weight, fp8_x.columns, fp8_x.unscale});
+    context->save_for_backward({fp8_x.columns, fp8_x.unscale});
+    SaveWeight(*context, weight);
     context->saved_data["in_out"] = in_out;
     context->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
     Save(*context, casts);
@@ -65,8 +66,8 @@ class Fp8Function final : public torch::autograd::Function<Fp8Function> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor& weight = saved[0];
-    const Fp8Matrix x{.rows = {}, .columns = saved[1], .unscale = saved[2]};
+    const at::Tensor weight = WeightOf(*context);
+    const Fp8Matrix x{.rows = {}, .columns = saved[0], .unscale = saved[1]};
     const bool in_out = context->saved_data["in_out"].toBool();
     const bool of_weight = context->needs_input_grad(1);
     const Fp8Matrix g = ToFp8(gradients[0], at::kFloat8_e5m2, of_weight);

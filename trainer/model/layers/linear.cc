@@ -36,7 +36,8 @@ class OwnLinear final : public torch::autograd::Function<OwnLinear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, bool transposed,
                             const c10::intrusive_ptr<DelayedGradients>& delayed) {
-    context->save_for_backward({x, weight});
+    context->save_for_backward({x});
+    SaveWeight(*context, weight);
     context->saved_data["transposed"] = transposed;
     Save(*context, delayed);
     context->saved_data["bias"] = bias.has_value();
@@ -44,8 +45,7 @@ class OwnLinear final : public torch::autograd::Function<OwnLinear> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor x = context->get_saved_variables()[0], weight = WeightOf(*context);
     const at::Tensor g = gradients[0].contiguous();
     const bool transposed = context->saved_data["transposed"].toBool();
     at::Tensor x_gradient, weight_gradient, bias_gradient;
@@ -71,7 +71,8 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
                             const std::optional<at::Tensor>& bias, bool transposed,
                             const c10::intrusive_ptr<WeightCasts>& casts,
                             const c10::intrusive_ptr<DelayedGradients>& delayed) {
-    context->save_for_backward({x, weight});
+    context->save_for_backward({x});
+    SaveWeight(*context, weight);
     context->saved_data["transposed"] = transposed;
     Save(*context, casts);
     Save(*context, delayed);
@@ -82,8 +83,8 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1], &g = gradients[0];
+    const at::Tensor x = context->get_saved_variables()[0], weight = WeightOf(*context);
+    const at::Tensor& g = gradients[0];
     const bool transposed = context->saved_data["transposed"].toBool();
     at::Tensor x_gradient, weight_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {

@@ -12,6 +12,17 @@
 
 namespace muster::trainer {
 
+// Keeps a weight from a function's forward pass to its backward pass. It stays the leaf that it is,
+// whose gradient and memory the backward pass finds by it; of a tensor that autograd saves, a hook
+// may give back a copy.
+inline void SaveWeight(torch::autograd::AutogradContext& context, const at::Tensor& weight) {
+  context.saved_data["weight"] = weight;
+}
+
+inline at::Tensor WeightOf(const torch::autograd::AutogradContext& context) {
+  return context.saved_data.at("weight").toTensor();
+}
+
 // Keeps `casts`, which may be null, from a function's forward pass to its backward pass.
 inline void Save(torch::autograd::AutogradContext& context,
                  const c10::intrusive_ptr<WeightCasts>& casts) {

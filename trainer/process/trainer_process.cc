@@ -107,31 +107,44 @@ absl::StatusOr<planner::MemoryEstimate> EstimateRank(const v1alpha1::TrainingJob
   return memory;
 }
 
-// Returns the ways in which the ranks can divide the state or keep it on disk, beyond those that
-// the job asks for, from the cheapest on.
+// Returns the ways in which the ranks can divide the state, compute activations again, or keep
+// state on disk, beyond those that the job asks for, from the cheapest on.
 absl::StatusOr<std::vector<MemoryOption>> OptionsOf(const v1alpha1::TrainingJobSpec& spec,
                                                     const planner::ModelShape& shape,
                                                     const TrainingOptions& training) {
   std::vector<MemoryOption> options;
-  const auto add = [&](const std::string& change, int zero, bool offloads) -> absl::Status {
+  const int now = spec.trainer().parallelism().zero();
+  const bool keeps = training.activations.recompute_every != 1;
+  const auto add = [&](const std::string& change, int zero, bool recomputes,
+                       bool offloads) -> absl::Status {
     v1alpha1::TrainingJobSpec changed = spec;
     changed.mutable_trainer()->mutable_parallelism()->set_zero(zero);
     TrainingOptions other = training;
+    if (recomputes) other.activations = {.recompute_every = 1};
     other.offload.optimizer |= offloads;
     other.offload.weights |= offloads && zero == 3;
     MUSTER_ASSIGN_OR_RETURN(const planner::MemoryEstimate estimate,
                             EstimateRank(changed, shape, other, ShardsOf(changed)));
-    options.push_back({absl::StrCat("trainer.parallelism ", change), estimate});
+    options.push_back({absl::StrCat("trainer.", change), estimate});
     return absl::OkStatus();
   };
-  for (int zero = spec.trainer().parallelism().zero() + 1; zero <= 3; ++zero) {
-    MUSTER_RETURN_IF_ERROR(add(absl::StrCat("{zero: ", zero, "}"), zero, /*offloads=*/false));
+  for (int zero = now + 1; zero <= 3; ++zero) {
+    MUSTER_RETURN_IF_ERROR(add(absl::StrCat("parallelism {zero: ", zero, "}"), zero,
+                               /*recomputes=*/false, /*offloads=*/false));
+  }
+  if (keeps) {
+    const std::string recompute = "activations {recompute: Full}";
+    MUSTER_RETURN_IF_ERROR(add(recompute, now, /*recomputes=*/true, /*offloads=*/false));
+    if (now < 3) {
+      MUSTER_RETURN_IF_ERROR(add(absl::StrCat(recompute, " and trainer.parallelism {zero: 3}"), 3,
+                                 /*recomputes=*/true, /*offloads=*/false));
+    }
   }
   const bool may_offload = training.device.is_cpu() && !spec.checkpoint().has_memory();
   if (!may_offload) return options;
   MUSTER_RETURN_IF_ERROR(
-      add("{zero: 3, offload: {optimizer: Disk, weights: Disk, directory: FOLDER}}", 3,
-          /*offloads=*/true));
+      add("parallelism {zero: 3, offload: {optimizer: Disk, weights: Disk, directory: FOLDER}}", 3,
+          /*recomputes=*/false, /*offloads=*/true));
   return options;
 }
 

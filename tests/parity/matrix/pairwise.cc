@@ -42,18 +42,21 @@ std::vector<Combination> PairwiseCover(const std::vector<Combination>& product) 
   std::set<Pair> missing;
   for (const Combination& combination : product) missing.merge(PairsOf(combination));
   std::vector<Combination> cover;
+  // How many pairs each combination adds at most: the number never grows.
+  std::vector<size_t> bounds(product.size(), missing.size());
   while (!missing.empty()) {
-    const Combination* best = nullptr;
-    size_t most = 0;
-    for (const Combination& combination : product) {
+    size_t best = 0, most = 0;
+    for (size_t i = 0; i < product.size(); ++i) {
+      if (bounds[i] <= most) continue;
       size_t adds = 0;
-      for (const Pair& pair : PairsOf(combination)) adds += missing.count(pair);
+      for (const Pair& pair : PairsOf(product[i])) adds += missing.count(pair);
+      bounds[i] = adds;
       if (adds <= most) continue;
       most = adds;
-      best = &combination;
+      best = i;
     }
-    for (const Pair& pair : PairsOf(*best)) missing.erase(pair);
-    cover.push_back(*best);
+    for (const Pair& pair : PairsOf(product[best])) missing.erase(pair);
+    cover.push_back(product[best]);
   }
   return cover;
 }

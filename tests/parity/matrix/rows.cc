@@ -144,8 +144,9 @@ std::string MatrixRow::name() const {
 
 std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads) {
   const std::vector<int> sizes = {
-      std::size(kLayouts),    std::size(kRanks), std::size(kMicroBatches),
-      std::size(kOptimizers), std::size(kRests), pairwise ? std::size(kRecomputeEvery) : 1};
+      std::size(kLayouts),      std::size(kRanks),
+      std::size(kMicroBatches), std::size(kOptimizers),
+      std::size(kRests),        pairwise ? static_cast<int>(std::size(kRecomputeEvery)) : 1};
   const std::vector<Combination> product = Product(sizes, [&](const Combination& combination) {
     const MatrixRow row = RowOf(combination);
     if (row.ranks % row.together() != 0 || heads.keys % row.tensor != 0) return false;

@@ -97,9 +97,11 @@ at::Tensor AttendToWhole(const WholeSequences& in, const DropoutPlace& dropout,
                          const MicroBatchContext& context) {
   const int64_t heads = in.queries.size(1);
   const bool drops = Drops(dropout.probability, context);
-  // The flash kernel of CPUs wants equal numbers of heads. Those of GPUs read shared heads where
-  // they lie.
-  const bool shared = in.queries.is_cuda() && !drops && in.keys.size(1) != heads;
+  // The flash kernel of GPUs, which is for types of two bytes, reads shared heads where they lie.
+  // The kernels for other types want equal numbers of heads; without them GPUs would write scores
+  // out.
+  const bool shared =
+      in.queries.is_cuda() && in.queries.itemsize() == 2 && !drops && in.keys.size(1) != heads;
   WholeSequences equal = in;
   if (!shared) {
     equal.keys = RepeatHeads(in.keys, heads);

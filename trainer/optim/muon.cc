@@ -77,16 +77,25 @@ class Muon final : public Optimizer {
   absl::StatusOr<bool> Prepare(const UpdateOptions& options,
                                const OptimizerContext& context) override {
     bool finite = true;
-    MUSTER_RETURN_IF_ERROR(MatrixOwners(matrices_, context)
-                               .Run([&](size_t m) { return Read(m, options, context); },
-                                    [&](const at::Tensor& matrix) {
-                                      at::Tensor update = Orthogonalize(matrix);
-                                      finite = finite && at::isfinite(update).all().item<bool>();
-                                      const auto longer = static_cast<double>(
-                                          std::max(matrix.size(0), matrix.size(1)));
-                                      return update.mul_(kStep * std::sqrt(longer));
-                                    },
-                                    updates_));
+    int brought = -1;  // the unit that has memory
+    const auto read = [&](size_t m) -> absl::StatusOr<at::Tensor> {
+      const int unit = matrices_[m].unit;
+      if (brought != unit) {
+        if (brought >= 0) context.Drop(std::exchange(brought, -1));
+        MUSTER_RETURN_IF_ERROR(context.Bring(unit));
+        brought = unit;
+      }
+      return ToTurn(m, options);
+    };
+    const auto turn = [&](const at::Tensor& matrix) {
+      at::Tensor update = Orthogonalize(matrix);
+      finite = finite && at::isfinite(update).all().item<bool>();
+      const auto longer = static_cast<double>(std::max(matrix.size(0), matrix.size(1)));
+      return update.mul_(kStep * std::sqrt(longer));
+    };
+    const absl::Status run = MatrixOwners(matrices_, context).Run(read, turn, updates_);
+    if (brought >= 0) context.Drop(brought);
+    if (!run.ok()) return run;
     return finite;
   }
 
@@ -104,14 +113,11 @@ class Muon final : public Optimizer {
   std::vector<at::Tensor> state(int unit) const override { return state_[unit]; }
 
  private:
-  // Returns this rank's elements of what the update of a matrix is made of.
-  absl::StatusOr<at::Tensor> Read(size_t m, const UpdateOptions& options,
-                                  const OptimizerContext& context) const {
+  // Returns this rank's elements of the matrix that is turned into an update.
+  at::Tensor ToTurn(size_t m, const UpdateOptions& options) const {
     const OptimizerRun& run = runs_[m];
     const at::Tensor gradients = run.gradients.mul(options.gradient_factor);
-    MUSTER_RETURN_IF_ERROR(context.Bring(matrices_[m].unit));
     at::Tensor sum = run.state[0].mul(options_.beta1).add_(gradients);
-    context.Drop(matrices_[m].unit);
     return sum.mul_(options_.beta1).add_(gradients);
   }
 

@@ -20,8 +20,8 @@ double CosineRate(const Schedule& schedule, int64_t step);
 // final_fraction * peak in these, in a straight line (WSD: warm-up, stable, decay; Hu et al.,
 // 2024).
 double WsdRate(const Schedule& schedule, int64_t step);
-// The rate is peak * sqrt(warmup_steps / step); no warm-up counts as one of a single step (Vaswani et
-// al., 2017).
+// The rate is peak * sqrt(warmup_steps / step); no warm-up counts as one of a single step (Vaswani
+// et al., 2017).
 double InverseSqrtRate(const Schedule& schedule, int64_t step);
 
 // The learning rate as a function of the step alone, so that it is the same after any resume. Pure.

@@ -61,16 +61,19 @@ int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t token
 }
 
 // The passes through layers that the first stage keeps at once, one for each layer and micro-batch,
-// by what it keeps of them.
+// by what it keeps of them, and what it needs besides while one backward pass runs.
 struct KeptLayers {
   int64_t whole = 0;
   int64_t packed = 0;
   int64_t inputs = 0;  // alone
+  // The thirds of one layer's saved tensors that are there for the layer of the running backward
+  // pass alone: those computed again or unpacked, and gradients of their sizes. Where all layers
+  // keep all, gradients take the place of what the pass has freed.
+  int64_t thirds = 0;
 };
 
 // The first stage keeps what a micro-batch needs for each stage, of its own blocks, or, with
-// several chunks, (chunks + 1) * stages - 1 passes through one. While a layer is computed again,
-// all that it saves is there once.
+// several chunks, (chunks + 1) * stages - 1 passes through one.
 KeptLayers KeptLayersOf(const ModelShape& shape, int64_t of_stage, const WorkDivision& division) {
   const ActivationOptions& options = division.activations;
   const int64_t blocks = int64_t{shape.layers} + 2;
@@ -78,13 +81,20 @@ KeptLayers KeptLayersOf(const ModelShape& shape, int64_t of_stage, const WorkDiv
   const int64_t of_chunk = (of_stage + chunks - 1) / chunks;
   const int64_t kept_passes = chunks == 1 ? division.stages : (chunks + 1) * division.stages - 1;
   KeptLayers kept;
+  // Layers with all tensors that have had their passes before the first such one.
+  int64_t freed = 0;
   for (int64_t block = 1; block <= of_chunk; ++block) {
     int64_t& passes = IsRecomputed(options, block, blocks) ? kept.inputs
                       : IsPacked(options, block, blocks)   ? kept.packed
                                                            : kept.whole;
     passes += kept_passes;
+    freed = &passes == &kept.whole ? freed + 1 : 0;
   }
-  if (kept.inputs > 0) ++kept.whole;
+  if (kept.packed > 0) kept.thirds = 2;
+  if (kept.inputs > 0) kept.thirds = std::max<int64_t>(0, 4 - 3 * freed);
+  // A stage has the outputs of its last layer until their gradients arrive, and messages on the
+  // way.
+  if (kept.inputs > 0 && division.stages > 1) kept.inputs += division.stages + 2;
   return kept;
 }
 
@@ -115,7 +125,8 @@ int64_t DropoutMemory(const ModelShape& shape, Precision precision, int64_t micr
     packed += 2 * stream;
   }
   const int64_t embedding = shape.family == ModelFamily::kGpt2 ? stream : 0;
-  return whole * kept.whole + packed * kept.packed + embedding + 3 * mask * scores;
+  return whole * kept.whole + packed * kept.packed + whole * kept.thirds / 3 + embedding +
+         3 * mask * scores;
 }
 
 // Returns the bytes that layers save of `tokens` of a micro-batch, without those of dropout.
@@ -129,7 +140,8 @@ int64_t SavedMemory(const ModelShape& shape, Precision precision, int64_t tokens
   // are kept in place of the norms' outputs.
   const int64_t gathered = tensor > 1 ? 2 * width : 0;
   of_layer -= gathered;
-  const int64_t whole = of_layer * kept.whole / tensor + gathered * kept.whole + width;
+  const int64_t once = kept.thirds * (of_layer / tensor + gathered) / 3;
+  const int64_t whole = of_layer * kept.whole / tensor + gathered * kept.whole + width + once;
   // A layer's input stays whole when the rest is packed.
   const int64_t packed = ((of_layer - width) / tensor + gathered) * kept.packed;
   const int64_t inputs = width / tensor;

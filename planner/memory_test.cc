@@ -314,18 +314,23 @@ TEST(EstimateMemory, RecomputedLayersKeepTheirInputsAndWhatOneOfThemSaves) {
   const int64_t stream = int64_t{2} * 64 * 768;
   EXPECT_EQ(with(Precision::kFp32, {}), stream * (12 * 17 + 1) * 4);
   const WorkDivision full{.activations = {.recompute_every = 1}};
-  EXPECT_EQ(with(Precision::kFp32, full), stream * (12 + 17 + 1) * 4);
-  EXPECT_EQ(with(Precision::kBf16, full), stream * (12 * 4 + (17 + 1) * 2))
+  // One layer's tensors and a third more for gradients.
+  const int64_t once = 4 * 17 * 768 / 3;
+  EXPECT_EQ(with(Precision::kFp32, full), (stream * (12 + 1) + 128 * once) * 4);
+  EXPECT_EQ(with(Precision::kBf16, full), stream * (12 * 4 + 2) + 128 * once * 2)
       << "inputs have the type of weights";
   // The layers are blocks 1 to 12, and those with an odd number are computed again.
   const WorkDivision half{.activations = {.recompute_every = 2}};
-  EXPECT_EQ(with(Precision::kFp32, half), stream * (6 + 7 * 17 + 1) * 4);
-  // The first of four stages has three layers, and keeps four micro-batches of each.
+  // The last layer's are freed when the first one is computed again.
+  EXPECT_EQ(with(Precision::kFp32, half), (stream * (6 + 6 * 17 + 1) + 128 * (17 * 768 / 3)) * 4);
+  // The first of four stages has three layers, and keeps four micro-batches of each. It also has
+  // outputs and messages.
   const WorkDivision staged{.stages = 4, .activations = {.recompute_every = 1}};
-  EXPECT_EQ(with(Precision::kFp32, staged), with(Precision::kFp32, full));
+  EXPECT_EQ(with(Precision::kFp32, staged), with(Precision::kFp32, full) + stream * 6 * 4);
   const WorkDivision parts{.tensor = 2, .activations = {.recompute_every = 1}};
-  EXPECT_EQ(with(Precision::kFp32, parts), stream * (12 + 15 + 2 * (2 + 1)) * 2)
-      << "gathered inputs are kept in place of what norms return";
+  // Gathered inputs are kept in place of what norms return.
+  EXPECT_EQ(with(Precision::kFp32, parts),
+            (stream * (12 + 2) + 128 * 2 * (4 * (15 * 768 / 2 + 2 * 768) / 3)) * 2);
 }
 
 TEST(EstimateMemory, PackedLayersKeepTheirInputsWhole) {
@@ -337,17 +342,19 @@ TEST(EstimateMemory, PackedLayersKeepTheirInputsWhole) {
   };
   const int64_t stream = int64_t{2} * 64 * 768;
   const ActivationOptions bf16{.format = SavedFormat::kBf16}, int8{.format = SavedFormat::kInt8};
-  EXPECT_EQ(with(Precision::kFp32, bf16), stream * (12 * (4 + 16 * 2) + 4));
-  EXPECT_EQ(with(Precision::kFp32, int8), stream * (12 * 4 + 4) + stream * 12 * 16 * 260 / 256);
-  EXPECT_EQ(with(Precision::kBf16, bf16), with(Precision::kBf16, {}));
+  const int64_t unpacked = 128 * (2 * 17 * 768 / 3);  // with gradients
+  EXPECT_EQ(with(Precision::kFp32, bf16), stream * (12 * (4 + 16 * 2) + 4) + unpacked * 4);
+  EXPECT_EQ(with(Precision::kFp32, int8),
+            stream * (12 * 4 + 4) + stream * 12 * 16 * 260 / 256 + unpacked * 4);
+  EXPECT_EQ(with(Precision::kBf16, bf16), with(Precision::kBf16, {}) + unpacked * 2);
   const int64_t both = with(Precision::kFp32, {.recompute_every = 2, .format = SavedFormat::kBf16});
-  EXPECT_EQ(both, stream * (6 * 4 + 6 * (4 + 16 * 2) + 18 * 4));
+  EXPECT_EQ(both, stream * (6 * 4 + 6 * (4 + 16 * 2) + 4) + 128 * (4 * 17 * 768 / 3) * 4);
   shape.dropout = 0.1;
   const int64_t kept = with(Precision::kFp32, {}), packed = with(Precision::kFp32, bf16);
   shape.dropout = 0.0;
   const int64_t scores = int64_t{2} * 12 * 64 * 64;
   EXPECT_EQ(kept - with(Precision::kFp32, {}) - (packed - with(Precision::kFp32, bf16)),
-            12 * scores * 4)
+            12 * scores * 4 - 2 * (12 * scores + 64 * 64 + 8 * stream) / 3)
       << "of a score the mask stays whole";
 }
 

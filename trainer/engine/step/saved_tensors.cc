@@ -18,9 +18,16 @@ using torch::autograd::SavedVariableHooks;
 
 thread_local SavedTensorsScope* current_scope = nullptr;
 
+bool IsOrViewsLeaf(const at::Tensor& tensor) {
+  if (tensor.is_leaf() || !tensor.is_view()) return tensor.is_leaf();
+  const at::TensorBase& base = tensor._base();
+  // A function of our own may return a view of memory that it has made, which is no leaf of a
+  // graph. Parameters are no views themselves (Unit), so that their views are known by the base.
+  return base.is_leaf() && base.requires_grad();
+}
+
 bool IsActivation(const at::Tensor& tensor) {
-  return tensor.requires_grad() && !tensor.is_leaf() &&
-         !(tensor.is_view() && tensor._base().is_leaf());
+  return tensor.requires_grad() && !IsOrViewsLeaf(tensor);
 }
 
 }  // namespace

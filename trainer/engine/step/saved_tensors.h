@@ -17,9 +17,9 @@ class PackedStorage;
 // While one of these lives, autograd functions that the thread runs save their tensors in a format
 // of fewer bits, and get them back rounded in their backward passes. That is done to activations
 // alone: tensors of planner::kFewestPacked numbers or more that carry a gradient and are neither
-// leaves nor views of one. So weights and a block's inputs stay as they are, and so do tables,
-// masks and the statistics of norms and attention. The memory below a tensor is packed as a whole,
-// and once for all tensors that lie in it. LibTorch exceptions pass through.
+// leaves of the graph nor views of one. So weights and a block's inputs stay as they are, and so do
+// tables, masks and the statistics of norms and attention. The memory below a tensor is packed as a
+// whole, and once for all tensors that lie in it. LibTorch exceptions pass through.
 //
 // The process has one hook for all of LibTorch: the first of these puts an engine of its own in the
 // place of autograd's, which is the same but for that hook.

@@ -12,6 +12,7 @@
 #include "ATen/ops/tanh.h"
 #include "gtest/gtest.h"
 #include "planner/activations.h"
+#include "torch/csrc/autograd/custom_function.h"
 #include "trainer/engine/step/packed_numbers.h"
 
 namespace muster::trainer {
@@ -22,7 +23,8 @@ using planner::SavedFormat;
 at::Tensor Numbers(std::vector<int64_t> sizes, double frequency) {
   int64_t count = 1;
   for (const int64_t size : sizes) count *= size;
-  return (at::arange(count, at::kDouble) * frequency).sin().view(sizes);
+  // The result is no view for autograd, like the parameters of units.
+  return (at::arange(count, at::kDouble) * frequency).sin().view(sizes).variable_data();
 }
 
 at::Tensor Rounded(const at::Tensor& x, SavedFormat format) {
@@ -76,6 +78,25 @@ TEST(SavedTensorsTest, WeightsViewsOfThemTablesAndSmallTensorsStayAsTheyAre) {
   const at::Tensor activation = weight * 2.0;
   EXPECT_NE(scope.PackedOf(activation), nullptr);
   EXPECT_EQ(scope.PackedOf(activation.sum(0)), nullptr);
+}
+
+class ViewOfOwnMemory final : public torch::autograd::Function<ViewOfOwnMemory> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* /*context*/, const at::Tensor& x) {
+    return at::mul(x, 2.0).view({-1});
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/,
+                                                 const torch::autograd::variable_list& gradients) {
+    return {at::mul(gradients[0], 2.0).view({32, 32})};
+  }
+};
+
+TEST(SavedTensorsTest, ViewsOfMemoryThatAFunctionHasMadeArePacked) {
+  SavedTensorsScope scope(SavedFormat::kInt8);
+  const at::Tensor weight = Numbers({32, 32}, 0.3).requires_grad_(true);
+  const at::Tensor activation = ViewOfOwnMemory::apply(weight);
+  EXPECT_NE(scope.PackedOf(activation), nullptr);
+  EXPECT_NE(scope.PackedOf(activation.view({32, 32}).t()), nullptr);
 }
 
 TEST(SavedTensorsTest, MemoryIsPackedOnceForAllTensorsInIt) {

@@ -18,6 +18,7 @@ int64_t ElementBytes(Precision precision) { return precision == Precision::kFp64
 int64_t ComputeBytes(Precision precision) {
   switch (precision) {
     case Precision::kBf16:
+    case Precision::kFp16:
     case Precision::kFp8:
       return 2;
     case Precision::kFp32:
@@ -46,17 +47,17 @@ int64_t SavedPerToken(const ModelShape& shape) {
 }
 
 // Returns the bytes that the loss takes of one micro-batch of so many tokens: a chunk of logits,
-// which become probabilities and their gradient in place, and on a CPU a chunk's copies in the type
-// of products if that is another. Gradients from several chunks are added up in tensors of their
-// own.
+// which become probabilities and their gradient in place, and a chunk's copies in the type of
+// products if that is another: on a CPU, and in FP16 on a GPU, whose kernel of the loss has no
+// FP16. Gradients from several chunks are added up in tensors of their own.
 int64_t LogitsMemory(const ModelShape& shape, Precision precision, int64_t tokens,
                      LogitsPlace place, int tensor) {
   const int64_t element = ElementBytes(precision), compute = ComputeBytes(precision);
   const int64_t vocabulary = VocabularyOfPart(shape, tensor);
   const int64_t rows = LogitsRows(tokens, vocabulary, place);
   const int64_t copies = compute == element ? 0 : 2 * compute;
-  const int64_t chunk =
-      rows * vocabulary * (place == LogitsPlace::kGpu ? compute : element + copies);
+  const bool once = place == LogitsPlace::kGpu && precision != Precision::kFp16;
+  const int64_t chunk = rows * vocabulary * (once ? compute : element + copies);
   return rows == tokens ? chunk : chunk + (vocabulary + tokens) * shape.width * element;
 }
 
@@ -207,10 +208,11 @@ int64_t MomentsOf(OptimizerKind optimizer) {
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
   if (name == "fp32") return Precision::kFp32;
   if (name == "bf16") return Precision::kBf16;
+  if (name == "fp16") return Precision::kFp16;
   if (name == "fp8") return Precision::kFp8;
   if (name == "fp64") return Precision::kFp64;
   return absl::InvalidArgumentError(
-      absl::StrCat("no precision \"", name, "\"; there are fp32, bf16, fp8, fp64"));
+      absl::StrCat("no precision \"", name, "\"; there are fp32, bf16, fp16, fp8, fp64"));
 }
 
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum) {

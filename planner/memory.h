@@ -13,7 +13,7 @@ namespace muster::planner {
 
 // The memory that a rank needs, in bytes. Pure arithmetic, thread-safe.
 
-enum class Precision { kFp32, kBf16, kFp8, kFp64 };
+enum class Precision { kFp32, kBf16, kFp16, kFp8, kFp64 };
 enum class OptimizerKind { kAdamW, kLamb, kLion, kMuon, kSgd, kSgdMomentum };
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
 // `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.

@@ -86,6 +86,7 @@ TEST(EstimateMemory, AGpuHasLogitsOnceInTheTypeOfProducts) {
   };
   EXPECT_EQ(logits(Precision::kFp32, 4), int64_t{4096} * 50304 * 4);
   EXPECT_EQ(logits(Precision::kBf16, 4), int64_t{4096} * 50304 * 2);
+  EXPECT_EQ(logits(Precision::kFp16, 4), int64_t{4096} * 50304 * 8) << "in FP32 in between";
   EXPECT_EQ(logits(Precision::kBf16, 32),
             int64_t{4864} * 50304 * 2 + (int64_t{50304} + 32768) * 768 * 4);
 }
@@ -136,9 +137,10 @@ TEST(EstimateMemory, DropoutKeepsAttentionProbabilities) {
 
 TEST(ParseNames, AcceptTheNamesOfTheApi) {
   EXPECT_EQ(*ParsePrecision("bf16"), Precision::kBf16);
+  EXPECT_EQ(*ParsePrecision("fp16"), Precision::kFp16);
   EXPECT_EQ(*ParsePrecision("fp8"), Precision::kFp8);
-  EXPECT_EQ(ParsePrecision("fp16").status().message(),
-            "no precision \"fp16\"; there are fp32, bf16, fp8, fp64");
+  EXPECT_EQ(ParsePrecision("fp4").status().message(),
+            "no precision \"fp4\"; there are fp32, bf16, fp16, fp8, fp64");
   EXPECT_EQ(*ParseOptimizer("lion", 0), OptimizerKind::kLion);
   EXPECT_EQ(*ParseOptimizer("sgd", 0), OptimizerKind::kSgd);
   EXPECT_EQ(*ParseOptimizer("sgd", 0.9), OptimizerKind::kSgdMomentum);
@@ -211,6 +213,16 @@ TEST(DivideMemoryTest, OffloadedStateCountsForTheUnitsInUseOnly) {
   EXPECT_EQ(both.optimizer, DivideMemory(whole, UnitSizesOf(shape), 3, 64).optimizer)
       << "a share may be less than a unit";
   EXPECT_LE(both.Total(), DivideMemory(whole, UnitSizesOf(shape), 3, 64).Total());
+}
+
+TEST(EstimateMemory, Fp16TakesWhatBf16TakesOnACpu) {
+  for (const char* const preset : {"gpt2-124m", "llama-nano", "bloom-nano"}) {
+    const ModelShape shape = *ResolveModel(Preset(preset), 256);
+    const auto total = [&](Precision precision) {
+      return EstimateMemory(shape, precision, 4, 256, OptimizerKind::kAdamW).Total();
+    };
+    EXPECT_EQ(total(Precision::kFp16), total(Precision::kBf16)) << preset;
+  }
 }
 
 TEST(EstimateMemory, Fp8TakesWhatBf16Takes) {

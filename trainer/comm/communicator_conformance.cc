@@ -23,7 +23,7 @@ namespace {
       return absl::StrCat("line ", __LINE__, ": ", s.ToString()); \
   } while (false)
 
-constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kLong};
+constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong};
 
 // Where the tensors of this thread's case are.
 thread_local c10::Device device_of_case = at::kCPU;
@@ -82,7 +82,7 @@ std::string ScatterAndGather(Communicator& c) {
 // Rank r sends s elements of value 10 r + s to rank s, so rank 0 gets none.
 std::string Exchange(Communicator& c) {
   const int n = c.size(), me = c.rank();
-  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kLong}) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf, at::kLong}) {
     std::vector<int64_t> input_counts;
     at::Tensor input = Full(n * (n - 1) / 2, 0, type);
     int64_t begin = 0;

@@ -96,6 +96,18 @@ TEST_P(DeviceModelTest, StepsInBf16AreAsNearToFp32AsLibTorchs) {
   }
 }
 
+// The kernels of layers know no FP16, and leave it to LibTorch. AdamW's kernel is for all.
+TEST_P(DeviceModelTest, StepsInFp16AreLibTorchs) {
+  const Training plain(GetParam(), false, {at::kFloat, at::kHalf});
+  const int64_t asked = Card().asked;
+  const Training card(GetParam(), true, {at::kFloat, at::kHalf});
+  EXPECT_GT(Card().asked, asked);
+  for (size_t i = 0; i < plain.losses.size(); ++i) {
+    EXPECT_NEAR(card.losses[i], plain.losses[i], 1e-3) << i;
+  }
+  EXPECT_EQ(card.solo->state->counts().loss_scale, plain.solo->state->counts().loss_scale);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, DeviceModelTest,
                          testing::Values(planner::ModelFamily::kGpt2, planner::ModelFamily::kLlama,
                                          planner::ModelFamily::kBloom),

@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "c10/util/BFloat16.h"
+#include "c10/util/Half.h"
 #include "trainer/cuda/fake_stream.h"
 
 namespace muster::trainer::cuda {
@@ -95,6 +96,7 @@ size_t SizeOf(ncclDataType_t type) {
     case ncclInt64:
       return 8;
     case ncclBfloat16:
+    case ncclFloat16:
       return 2;
     case ncclUint8:
       return 1;
@@ -129,6 +131,7 @@ void ReduceAs(ncclDataType_t type, const std::map<int, Part>& parts, size_t begi
   if (type == ncclFloat64) return Reduce(parts, begin, count, static_cast<double*>(to));
   if (type == ncclInt64) return Reduce(parts, begin, count, static_cast<int64_t*>(to));
   if (type == ncclBfloat16) return Reduce(parts, begin, count, static_cast<c10::BFloat16*>(to));
+  if (type == ncclFloat16) return Reduce(parts, begin, count, static_cast<c10::Half*>(to));
   if (type == ncclUint8) return Reduce(parts, begin, count, static_cast<uint8_t*>(to));
   Reduce(parts, begin, count, static_cast<float*>(to));
 }

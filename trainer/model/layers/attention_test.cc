@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "ATen/Context.h"
@@ -93,6 +94,7 @@ TEST(AttendTest, DropoutKeepsAsMuchOfEachScoreAsThePlannerCounts) {
     planner::Precision precision;
   } kCases[] = {{at::kFloat, planner::Precision::kFp32},
                 {at::kBFloat16, planner::Precision::kBf16},
+                {at::kHalf, planner::Precision::kFp16},
                 {at::kDouble, planner::Precision::kFp64}};
   constexpr int64_t kLong = 256;
   for (const auto& c : kCases) {
@@ -149,13 +151,16 @@ TEST(AttendTest, DropoutsPathComputesTheSame) {
   }
 }
 
-TEST(AttendTest, Bf16TakesBiasesInFp32) {
+TEST(AttendTest, NarrowTypesTakeBiasesInFp32) {
   const at::Tensor q = Leaf(kHeads, at::kFloat), k = Leaf(kHeads, at::kFloat),
                    v = Leaf(kHeads, at::kFloat);
-  const auto narrow = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
-  const at::Tensor got = Attend({narrow(q), narrow(k), narrow(v), Alibi()}, {}, Context());
-  EXPECT_EQ(got.scalar_type(), at::kBFloat16);
-  EXPECT_LT(Distance(got.to(at::kFloat), Plain(q, k, v, Biases(at::kFloat))), 0.05);
+  for (const auto& [type, tolerance] :
+       {std::tuple{at::kBFloat16, 0.05}, std::tuple{at::kHalf, 0.005}}) {
+    const auto narrow = [&](const at::Tensor& x) { return x.to(type); };
+    const at::Tensor got = Attend({narrow(q), narrow(k), narrow(v), Alibi()}, {}, Context());
+    EXPECT_EQ(got.scalar_type(), type);
+    EXPECT_LT(Distance(got.to(at::kFloat), Plain(q, k, v, Biases(at::kFloat))), tolerance);
+  }
 }
 
 // The inputs of attention as a whole, and the ranks that divide its sequence.
@@ -212,7 +217,10 @@ TEST_P(AcrossRanksTest, ResultsAndGradientsAreThoseOfOneRank) {
       }
       const at::Tensor got = Attend({parts[0], parts[1], parts[2], alibi()}, dropout, context)
                                  .view({kBatch, own, kHeads * kWidth});
-      const double near = c.type == at::kDouble ? 1e-12 : c.type == at::kFloat ? 1e-5 : 0.1;
+      const double near = c.type == at::kDouble  ? 1e-12
+                          : c.type == at::kFloat ? 1e-5
+                          : c.type == at::kHalf  ? 0.01
+                                                 : 0.1;
       EXPECT_LE(Distance(got, want.detach().index_select(1, rows[rank])), near);
       const auto gradients = torch::autograd::grad({got}, parts, {g.index_select(1, rows[rank])});
       for (size_t i = 0; i < parts.size(); ++i) {
@@ -228,14 +236,14 @@ constexpr ContextExchange kHeadwise = ContextExchange::kHeads, kRing = ContextEx
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, AcrossRanksTest,
-    testing::Values(Case{kHeadwise, 2}, Case{kHeadwise, 4}, Case{kHeadwise, 4, /*key_heads=*/2},
-                    Case{kHeadwise, 2, 2, /*biased=*/true},
-                    Case{kHeadwise, 2, 2, false, /*dropout=*/0.3}, Case{kHeadwise, 2, 2, true, 0.3},
-                    Case{kRing, 2}, Case{kRing, 3}, Case{kRing, 4, /*key_heads=*/1},
-                    Case{kRing, 3, kHeads, /*biased=*/true},
-                    Case{kRing, 2, 2, false, /*dropout=*/0.3}, Case{kRing, 3, 2, true, 0.3},
-                    Case{kRing, 3, 2, false, 0.0, at::kFloat},
-                    Case{kRing, 3, 2, true, 0.0, at::kBFloat16}));
+    testing::Values(
+        Case{kHeadwise, 2}, Case{kHeadwise, 4}, Case{kHeadwise, 4, /*key_heads=*/2},
+        Case{kHeadwise, 2, 2, /*biased=*/true}, Case{kHeadwise, 2, 2, false, /*dropout=*/0.3},
+        Case{kHeadwise, 2, 2, true, 0.3}, Case{kRing, 2}, Case{kRing, 3},
+        Case{kRing, 4, /*key_heads=*/1}, Case{kRing, 3, kHeads, /*biased=*/true},
+        Case{kRing, 2, 2, false, /*dropout=*/0.3}, Case{kRing, 3, 2, true, 0.3},
+        Case{kRing, 3, 2, false, 0.0, at::kFloat}, Case{kRing, 3, 2, true, 0.0, at::kBFloat16},
+        Case{kHeadwise, 2, 2, true, 0.3, at::kHalf}, Case{kRing, 3, 2, true, 0.3, at::kHalf}));
 
 TEST(AttendTest, HeadsThatRanksCannotShareAreNamed) {
   const auto communicators = MakeLocalCommunicators({.size = 3});

@@ -11,7 +11,10 @@ namespace muster::trainer {
 // `gradient` [rows, width]: the sums of its columns.
 inline at::Tensor BiasGradient(const at::Tensor& gradient, c10::ScalarType type) {
   const LayerKernels* const layers = LayersOf(gradient);
-  return (layers != nullptr ? layers->ColumnSums(gradient) : gradient.sum(0)).to(type);
+  if (layers != nullptr) return layers->ColumnSums(gradient).to(type);
+  // A sum of many rows may be too large for FP16.
+  if (gradient.scalar_type() == at::kHalf) return gradient.sum(0, /*keepdim=*/false, type);
+  return gradient.sum(0).to(type);
 }
 
 }  // namespace muster::trainer

@@ -27,6 +27,11 @@ at::ScalarType LossType(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+// The factor of the logits' gradients in the type of products. They are between -1 and 1, and most
+// are tiny: in FP16 those below 6e-8 would vanish. So lifted, the products with the head's weight,
+// which are at most 2,048 times its largest number, are far from the largest number of FP16.
+double LiftIn(at::ScalarType type) { return type == at::kHalf ? 1024.0 : 1.0; }
+
 // The labels of some rows. kIgnoredLabel marks a position without a label.
 struct Labels {
   at::Tensor columns;      // int64 [rows, 1]; 0 where the label is ignored
@@ -94,7 +99,7 @@ void ToGradient(const at::Tensor& probabilities, const Labels& labels, const Lab
   if (!labels.all_valid) probabilities.masked_fill_(labels.valid.logical_not(), 0.0);
 }
 
-// The gradients for an upstream gradient of 1; undefined where no gradient is needed.
+// The gradients for an upstream gradient of 1, lifted; undefined where no gradient is needed.
 struct Gradients {
   at::Tensor logits;     // in the type of products; set instead of x and weight for a single chunk
   at::Tensor x, weight;  // in the loss's type
@@ -172,6 +177,7 @@ class LossByChunks {
                                      : LossOfPart(logits, labels, own, *part_.group));
     if (!needed) return {};
     ToGradient(logits, labels, own);
+    if (const double lift = LiftIn(x_.scalar_type()); lift != 1.0) logits.mul_(lift);
     return logits.to(x_.scalar_type());
   }
 
@@ -196,6 +202,7 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
         LossByChunks(cast_x, cast_weight, labels, part).Compute(needs, gradients);
     const at::Tensor source = gradients.logits.defined() ? cast_x : at::Tensor();
     Save(*context, casts);
+    context->saved_data["lift"] = LiftIn(type);
     context->save_for_backward({weight, source, gradients.logits, gradients.x, gradients.weight});
     return loss.to(LossType(type));
   }
@@ -203,7 +210,8 @@ class HeadLossFunction final : public torch::autograd::Function<HeadLossFunction
   static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &weight = saved[0], &x = saved[1], &logits_gradient = saved[2];
-    const Factor scale(upstream[0]);
+    const double lift = context->saved_data["lift"].toDouble();
+    const Factor scale(lift == 1.0 ? upstream[0] : upstream[0].div(lift));
     at::Tensor x_gradient = saved[3], weight_gradient;
     if (context->needs_input_grad(0)) {
       if (logits_gradient.defined()) {

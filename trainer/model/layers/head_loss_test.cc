@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ATen/Context.h"
+#include "ATen/TensorIndexing.h"
 #include "ATen/core/Reduction.h"
 #include "ATen/core/grad_mode.h"
 #include "ATen/ops/cross_entropy_loss.h"
@@ -89,6 +90,30 @@ TEST(HeadLossTest, Bf16ProductsHaveAnFp32LossAndGradients) {
     for (size_t i = 0; i < got.size(); ++i) {
       EXPECT_EQ(got[i].scalar_type(), at::kFloat);
       EXPECT_LT(Distance(got[i], expected[i]), 1e-2) << rows << " " << i;
+    }
+  }
+}
+
+// Logits so far apart that most gradients are below the least number of FP16.
+TEST(HeadLossTest, Fp16KeepsGradientsThatAreTooSmallForIt) {
+  for (const auto& [rows, vocabulary] : kShapes) {
+    Problem p = MakeProblem(rows, vocabulary, at::kFloat);
+    p.weight = p.weight.detach().mul(2.0).requires_grad_(true);
+    const at::Tensor loss = HeadLoss(p.x, p.weight, p.labels, at::kHalf);
+    EXPECT_EQ(loss.scalar_type(), at::kFloat);
+    const double of_loss = Distance(loss, Whole(p, at::kFloat));
+    EXPECT_TRUE(of_loss <= 1e-3) << of_loss;
+    const auto got = Gradients(loss, p), expected = Gradients(Whole(p, at::kFloat), p);
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].scalar_type(), at::kFloat);
+      const double error = Distance(got[i], expected[i]);
+      EXPECT_TRUE(error <= 1e-2) << rows << " " << i << ": " << error;
+    }
+    // The rows of symbols that are no label have tiny gradients alone.
+    const at::Tensor small = expected[1].abs().amax(1).lt(1e-7);
+    if (small.any().item<bool>()) {
+      const double error = Distance(got[1].index({small}), expected[1].index({small}));
+      EXPECT_TRUE(error <= 0.05) << rows << ": " << error;
     }
   }
 }

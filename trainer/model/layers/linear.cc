@@ -25,9 +25,11 @@ at::Tensor WeightGradient(const at::Tensor& weight, const at::Tensor& a, const a
 }
 
 // Returns a times b, of a narrower type than the weight's, or nothing if it is in the weight's
-// gradient already: CUDA adds such a product to it without rounding it first.
+// gradient already: CUDA adds such a product to it without rounding it first, and products of FP16
+// are added so everywhere.
 at::Tensor CastWeightGradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b) {
-  return a.is_cuda() ? AddToGradient(weight, a, b) : a.matmul(b).to(weight.scalar_type());
+  const bool adds = a.is_cuda() || a.scalar_type() == at::kHalf;
+  return adds ? AddToGradient(weight, a, b) : a.matmul(b).to(weight.scalar_type());
 }
 
 // y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
@@ -79,7 +81,7 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
     if (bias) context->saved_data["bias"] = static_cast<int64_t>(bias->scalar_type());
     const at::Tensor cast = Cast(casts, weight, x.scalar_type());
     const auto cast_bias = bias ? std::optional(Cast(casts, *bias, x.scalar_type())) : std::nullopt;
-    return at::linear(x, transposed ? cast.t() : cast, cast_bias);
+    return TimesTransposed(x, transposed ? cast.t() : cast, cast_bias);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -89,7 +91,7 @@ class CastLinear final : public torch::autograd::Function<CastLinear> {
     at::Tensor x_gradient, weight_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {
       const at::Tensor cast = Cast(CastsOf(*context), weight, x.scalar_type());
-      x_gradient = g.matmul(transposed ? cast.t() : cast);
+      x_gradient = Product(g, transposed ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) {
       weight_gradient = NowOrLater(*context, weight, [x = x.detach(), weight, g, transposed] {
@@ -181,7 +183,10 @@ at::Tensor Linear::operator()(const LinearInput& x, const MicroBatchContext& con
   const int64_t batch = context.tokens.size(0), width = share.size(1);
   const at::Tensor sum =
       ReduceToSequence(share.view({batch, -1, width}), context).view({-1, width});
-  return bias ? sum + bias->to(sum.scalar_type()) : sum;
+  if (!bias) return sum;
+  // The bias' gradient is a sum over rows, and autograd adds in the type of the addition.
+  if (sum.scalar_type() == at::kHalf) return (sum.to(bias->scalar_type()) + *bias).to(at::kHalf);
+  return sum + bias->to(sum.scalar_type());
 }
 
 }  // namespace muster::trainer

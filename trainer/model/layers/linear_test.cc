@@ -5,6 +5,7 @@
 
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/equal.h"
+#include "ATen/ops/full.h"
 #include "ATen/ops/linear.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/zeros_like.h"
@@ -72,6 +73,21 @@ TEST(LinearTest, CastWeightsGiveTheBitsOfAutogradsCastsAndAreNotKept) {
   EXPECT_TRUE(at::equal(x_gradient, g.matmul(twice.to(at::kBFloat16))));
 }
 
+// The gradient of a weight or a bias is a sum over rows, which may exceed the numbers of FP16.
+TEST(LinearTest, GradientsInFp16AreAddedUpInFp32) {
+  const at::Tensor x = at::full({600, 40}, 2.0, at::kHalf).requires_grad_(true);
+  const at::Tensor w = Leaf({40, 24}, at::kFloat), v = Leaf({24, 40}, at::kFloat);
+  const at::Tensor b = Leaf({24}, at::kFloat), g = at::full({600, 24}, 256.0, at::kHalf);
+  const at::Tensor y = LinearInOut(x, w, b), z = LinearOutIn(x, v);
+  EXPECT_EQ(y.scalar_type(), at::kHalf);
+  ExpectClose(y.to(at::kFloat), at::addmm(b, x.to(at::kFloat), w), 2e-2);
+  const auto got = torch::autograd::grad({y, z}, {x, w, v, b}, {g, g});
+  EXPECT_EQ(got[0].scalar_type(), at::kHalf);
+  EXPECT_TRUE(at::equal(got[1], at::full({40, 24}, 2.0 * 256 * 600)));
+  EXPECT_TRUE(at::equal(got[2], at::full({24, 40}, 2.0 * 256 * 600)));
+  EXPECT_TRUE(at::equal(got[3], at::full({24}, 256.0 * 600)));
+}
+
 TEST(LinearTest, SharedCastsGiveTheSameBitsInBothPasses) {
   const auto casts = c10::make_intrusive<WeightCasts>();
   const at::Tensor x = Leaf({48, 40}, at::kBFloat16), b = Leaf({24}, at::kFloat);
@@ -90,8 +106,8 @@ TEST(LinearTest, SharedCastsGiveTheSameBitsInBothPasses) {
 }
 
 TEST(LinearTest, GradientsAreAddedToTheMemoryThatLeavesHave) {
-  for (const auto& [type, rows] :
-       {std::tuple{at::kFloat, 48}, std::tuple{at::kFloat, 600}, std::tuple{at::kBFloat16, 48}}) {
+  for (const auto& [type, rows] : {std::tuple{at::kFloat, 48}, std::tuple{at::kFloat, 600},
+                                   std::tuple{at::kBFloat16, 48}, std::tuple{at::kHalf, 48}}) {
     const at::Tensor x = at::randn({rows, 40}, type), g = at::randn({rows, 24}, type);
     const at::Tensor w = Leaf({40, 24}, at::kFloat), v = Leaf({24, 40}, at::kFloat);
     const at::Tensor b = Leaf({24}, at::kFloat);

@@ -44,9 +44,12 @@ bool MultipliesInto(const at::Tensor& sum, const at::Tensor& a) {
          (a.scalar_type() == at::kBFloat16 || a.scalar_type() == at::kHalf);
 }
 
+bool IsHalfOnCpu(const at::Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kHalf; }
+
 // Returns a product that is to be added to `sum`.
 at::Tensor ProductFor(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
   if (MultipliesInto(sum, a)) return at::mm(a, b, at::kFloat);
+  if (IsHalfOnCpu(a)) return ProductFor(sum, a.to(at::kFloat), b.to(at::kFloat));
   return UsesOneDnn(a) ? TimesTransposed(a, b.t()) : a.matmul(b);
 }
 
@@ -63,8 +66,16 @@ bool UsesOneDnn(const at::Tensor& x) {
 
 at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
                            const std::optional<at::Tensor>& bias) {
+  if (IsHalfOnCpu(x)) {
+    const auto wide_bias = bias ? std::optional(bias->to(at::kFloat)) : std::nullopt;
+    return TimesTransposed(x.to(at::kFloat), w.to(at::kFloat), wide_bias).to(at::kHalf);
+  }
   if (!UsesOneDnn(x)) return at::linear(x, w, bias);
   return OneDnn()->call(x, w, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
+  return IsHalfOnCpu(a) ? TimesTransposed(a, b.t()) : a.matmul(b);
 }
 
 Factor::Factor(const at::Tensor& scalar) {

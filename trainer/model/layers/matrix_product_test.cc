@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "ATen/ops/equal.h"
+#include "ATen/ops/full.h"
 #include "ATen/ops/ones.h"
 #include "ATen/ops/ones_like.h"
 #include "ATen/ops/randn.h"
@@ -28,7 +29,7 @@ TEST(AddProductTest, AddsTheScaledProductOfTensorsOfAnyStrides) {
   for (const auto& [rows, m, n] : kShapes) {
     for (const auto& [type, tolerance] :
          {std::tuple{at::kDouble, 1e-13}, std::tuple{at::kFloat, 2e-6},
-          std::tuple{at::kBFloat16, 1e-2}}) {
+          std::tuple{at::kBFloat16, 1e-2}, std::tuple{at::kHalf, 2e-6}}) {
       const at::Tensor a = at::randn({rows, m}, type), b = at::randn({rows, n}, type);
       const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
       const at::Tensor before = at::randn({m, n}, wide);
@@ -68,6 +69,25 @@ TEST(AddToGradientTest, ProductsOfBf16AreAddedToTheGradientOfAnFp32Weight) {
   leaf.mutable_grad() = at::ones_like(leaf);
   EXPECT_FALSE(AddToGradient(leaf, a, b).defined());
   EXPECT_LT(Distance(leaf.grad().sub(1), product), 1e-2);
+}
+
+// The largest number of FP16 is 65,504, and gradients of a scaled loss are sums of many rows.
+TEST(AddToGradientTest, ProductsOfFp16MayBeLargerThanItsNumbers) {
+  const at::Tensor a = at::full({6, 400}, 100.0, at::kHalf), b = at::full({400, 3}, 2.0, at::kHalf);
+  const at::Tensor leaf = at::ones({6, 3}).requires_grad_(true);
+  EXPECT_TRUE(at::equal(AddToGradient(leaf, a, b), at::full({6, 3}, 80'000.0)));
+}
+
+TEST(ProductTest, ProductsOfFp16AreRoundedOnce) {
+  const at::Tensor a = at::randn({9, 600}).to(at::kHalf), b = at::randn({600, 7}).to(at::kHalf);
+  const at::Tensor want = a.to(at::kDouble).matmul(b.to(at::kDouble));
+  const at::Tensor product = Product(a, b), linear = TimesTransposed(a, b.t());
+  EXPECT_EQ(product.scalar_type(), at::kHalf);
+  EXPECT_EQ(linear.scalar_type(), at::kHalf);
+  EXPECT_LT(Distance(product, want), 5e-4);
+  EXPECT_LT(Distance(linear, want), 5e-4);
+  const at::Tensor bias = at::randn({7}).to(at::kHalf);
+  EXPECT_LT(Distance(TimesTransposed(a, b.t(), bias), want.add(bias)), 5e-4);
 }
 
 TEST(TimesTransposedTest, TheSameProductTwiceIsTheSameBits) {

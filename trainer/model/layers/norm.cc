@@ -52,8 +52,9 @@ Norm::Norm(ParameterList& parameters, const std::string& name, Kind kind, int64_
   if (kind == Kind::kLayerNorm) bias_ = parameters.AddBias(name + ".bias", width);
 }
 
-bool Norm::HasKernel(const at::Tensor& x) const {
-  return LayersOf(x) != nullptr && parameters_[gain_].scalar_type() == at::kFloat;
+bool Norm::HasKernel(const at::Tensor& x, c10::ScalarType type) const {
+  return LayersOf(x) != nullptr && type != at::kHalf &&
+         parameters_[gain_].scalar_type() == at::kFloat;
 }
 
 std::optional<at::Tensor> Norm::bias() const {
@@ -62,14 +63,15 @@ std::optional<at::Tensor> Norm::bias() const {
 
 at::Tensor Norm::operator()(const at::Tensor& x, c10::ScalarType type) const {
   const at::Tensor& gain = parameters_[gain_];
-  if (HasKernel(x)) return NormFunction::apply(x, std::nullopt, gain, bias(), epsilon_, type)[1];
+  if (HasKernel(x, type))
+    return NormFunction::apply(x, std::nullopt, gain, bias(), epsilon_, type)[1];
   if (!bias_) return at::rms_norm(x, {width_}, gain, epsilon_);
   return at::layer_norm(x, {width_}, gain, parameters_[*bias_], epsilon_);
 }
 
 Norm::Fork Norm::AddAndFork(const at::Tensor& x, const at::Tensor& branch,
                             c10::ScalarType type) const {
-  if (!HasKernel(x) || (branch.defined() && branch.scalar_type() != type)) {
+  if (!HasKernel(x, type) || (branch.defined() && branch.scalar_type() != type)) {
     const at::Tensor sum = branch.defined() ? x + branch.view(x.sizes()) : x;
     return {sum, (*this)(sum, type)};
   }

@@ -37,7 +37,8 @@ class Norm {
   Fork AddAndFork(const at::Tensor& x, const at::Tensor& branch, c10::ScalarType type) const;
 
  private:
-  bool HasKernel(const at::Tensor& x) const;
+  // Returns true if the device has a kernel for the norm of x with a result of `type`.
+  bool HasKernel(const at::Tensor& x, c10::ScalarType type) const;
   std::optional<at::Tensor> bias() const;
 
   const ParameterList& parameters_;

@@ -20,6 +20,8 @@ namespace {
 
 constexpr size_t kMaxDimensions = 16;
 constexpr size_t kMaxBoxes = 1024;
+// The largest loss scale that a run reaches (trainer/commit/loss_scale.h).
+constexpr uint64_t kMostLossScale = uint64_t{1} << 24;
 
 absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("manifest: ", what));
@@ -90,6 +92,15 @@ class Object {
   absl::Status& status_;
 };
 
+void ReadLossScale(Object& run, RunRecord& record) {
+  record.loss_scale = run.Count("loss_scale");
+  record.good_steps = run.Count("good_steps");
+  const auto scale = static_cast<uint64_t>(record.loss_scale);
+  if (!std::has_single_bit(scale) || scale > kMostLossScale) {
+    run.Fail(absl::StrCat("loss_scale must be a power of two from 1 to ", kMostLossScale));
+  }
+}
+
 RunRecord ReadRun(Object run) {
   RunRecord record;
   record.job = run.Text("job");
@@ -106,6 +117,7 @@ RunRecord ReadRun(Object run) {
     record.skipped_in_row = run.Count("skipped_in_row");
     record.skipped_total = run.Count("skipped_total");
   }
+  if (run.Has("loss_scale")) ReadLossScale(run, record);
   record.vocabulary = run.Count("vocabulary");
   record.tokenizer_checksum = run.Text("tokenizer_checksum");
   record.created = run.Text("created");
@@ -126,27 +138,32 @@ RunRecord ReadRun(Object run) {
 }
 
 Json WriteRun(const RunRecord& run) {
-  return {{"job", run.job},
-          {"job_uid", run.job_uid},
-          {"history", run.history},
-          {"step", run.step},
-          {"attempt", run.attempt},
-          {"term", run.term},
-          {"round", run.round},
-          {"updates", run.updates},
-          {"writers", run.writers},
-          {"seed", run.seed},
-          {"data_position", run.data_position},
-          {"skipped_in_row", run.skipped_in_row},
-          {"skipped_total", run.skipped_total},
-          {"vocabulary", run.vocabulary},
-          {"tokenizer_checksum", run.tokenizer_checksum},
-          {"data_checksum", run.data_checksum},
-          {"created", run.created},
-          {"layout", run.layout},
-          {"model", run.model},
-          {"random", run.random},
-          {"tuning", run.tuning}};
+  Json json = {{"job", run.job},
+               {"job_uid", run.job_uid},
+               {"history", run.history},
+               {"step", run.step},
+               {"attempt", run.attempt},
+               {"term", run.term},
+               {"round", run.round},
+               {"updates", run.updates},
+               {"writers", run.writers},
+               {"seed", run.seed},
+               {"data_position", run.data_position},
+               {"skipped_in_row", run.skipped_in_row},
+               {"skipped_total", run.skipped_total},
+               {"vocabulary", run.vocabulary},
+               {"tokenizer_checksum", run.tokenizer_checksum},
+               {"data_checksum", run.data_checksum},
+               {"created", run.created},
+               {"layout", run.layout},
+               {"model", run.model},
+               {"random", run.random},
+               {"tuning", run.tuning}};
+  if (run.loss_scale > 0) {
+    json["loss_scale"] = run.loss_scale;
+    json["good_steps"] = run.good_steps;
+  }
+  return json;
 }
 
 bool IsPlainName(const std::string& name) {

@@ -68,6 +68,10 @@ struct RunRecord {
   // Steps skipped because they were not finite. Older manifests lack them: 0.
   int64_t skipped_in_row = 0;
   int64_t skipped_total = 0;
+  // The loss scale of the next step, and the good steps since it changed. 0: it is not known, or
+  // the run scales no loss, and the manifest has neither.
+  int64_t loss_scale = 0;
+  int64_t good_steps = 0;
   int64_t vocabulary = 0;
   std::string tokenizer_checksum;  // XXH3 of tokenizer.json; empty without a tokenizer
   std::string data_checksum;       // of the training tokens; empty: not compared

@@ -140,16 +140,35 @@ TEST(ManifestTest, SkippedStepsAreKeptAndAnOlderManifestHasNone) {
   Manifest manifest = Sample();
   manifest.run.skipped_in_row = 2;
   manifest.run.skipped_total = 7;
+  manifest.run.loss_scale = 4096;
+  manifest.run.good_steps = 17;
   const auto read = ParseManifest(FormatManifest(manifest));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->run.skipped_in_row, 2);
   EXPECT_EQ(read->run.skipped_total, 7);
+  EXPECT_EQ(read->run.loss_scale, 4096);
+  EXPECT_EQ(read->run.good_steps, 17);
   Json older = Json::parse(FormatManifest(manifest));
   older["run"].erase("skipped_in_row");
   older["run"].erase("skipped_total");
+  older["run"].erase("loss_scale");
   const auto older_manifest = ParseManifest(older.dump());
   ASSERT_TRUE(older_manifest.ok()) << older_manifest.status();
   EXPECT_EQ(older_manifest->run.skipped_total, 0);
+  EXPECT_EQ(older_manifest->run.loss_scale, 0);
+}
+
+TEST(ManifestTest, ALossScaleIsAPowerOfTwoWithinItsBounds) {
+  Manifest manifest = Sample();
+  for (const int64_t wrong : {int64_t{3}, int64_t{1} << 25}) {
+    manifest.run.loss_scale = wrong;
+    EXPECT_EQ(ParseManifest(FormatManifest(manifest)).status().message(),
+              "manifest: run: loss_scale must be a power of two from 1 to 16777216");
+  }
+  for (const int64_t right : {int64_t{1}, int64_t{1} << 24}) {
+    manifest.run.loss_scale = right;
+    EXPECT_TRUE(ParseManifest(FormatManifest(manifest)).ok()) << right;
+  }
 }
 
 TEST(ManifestTest, NamesThePlaceOfTheFault) {

@@ -1,6 +1,8 @@
 #include "trainer/commit/decide_step.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,13 +14,33 @@ using v1alpha1::StepDecision;
 enum class Outcome {
   kApply,
   kNoTokens,   // the step shows nothing about the weights
-  kNotFinite,  // the weights, or their data, are past saving
+  kNotFinite,  // the loss scale is too large, or the weights, or their data, are past saving
+  kUpdateNotFinite,
 };
 
-void Count(Outcome outcome, const StepRules& rules, const SkippedSteps& before,
+LossScale ScaleAfter(Outcome outcome, const LossScale& before) {
+  switch (outcome) {
+    case Outcome::kApply:
+      return AfterGoodStep(before);
+    case Outcome::kNotFinite:
+      return AfterOverflow(before);
+    case Outcome::kNoTokens:
+    case Outcome::kUpdateNotFinite:
+      return before;
+  }
+  return before;
+}
+
+void Count(Outcome outcome, const StepRules& rules, const PastSteps& before,
            StepDecision& decision) {
-  const bool counts = outcome == Outcome::kNotFinite;
-  SkippedSteps after = before;
+  const LossScale scale =
+      rules.scales_loss ? ScaleAfter(outcome, before.loss_scale) : before.loss_scale;
+  decision.set_loss_scale(scale.scale);
+  decision.set_good_steps(scale.good_steps);
+  const bool falls = scale.scale < before.loss_scale.scale;
+  const bool counts =
+      outcome == Outcome::kUpdateNotFinite || (outcome == Outcome::kNotFinite && !falls);
+  SkippedSteps after = before.skipped;
   if (outcome == Outcome::kApply) after.in_row = 0;
   after.in_row += counts;
   after.total += counts;
@@ -28,17 +50,21 @@ void Count(Outcome outcome, const StepRules& rules, const SkippedSteps& before,
       counts && (after.in_row > rules.max_skipped_in_row || after.total > rules.max_skipped_total));
 }
 
-Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, StepDecision& decision) {
+Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, int64_t scale,
+                      StepDecision& decision) {
   if (totals.valid_tokens <= 0.0) {
     decision.set_skip_reason("no valid token in the global batch");
     return Outcome::kNoTokens;
   }
   const double to_mean = static_cast<double>(rules.nominal_tokens) / totals.valid_tokens;
-  const double norm = std::sqrt(totals.sum_of_squares) * to_mean;
+  const double norm = std::sqrt(totals.sum_of_squares) * to_mean / static_cast<double>(scale);
   decision.set_loss(totals.loss_sum / totals.valid_tokens);
   decision.set_gradient_norm(norm);
   if (!std::isfinite(norm) || !std::isfinite(decision.loss())) {
     decision.set_skip_reason("gradients or loss are not finite");
+    if (rules.scales_loss) {
+      absl::StrAppend(decision.mutable_skip_reason(), " at a loss scale of ", scale);
+    }
     return Outcome::kNotFinite;
   }
   decision.set_apply(true);
@@ -51,9 +77,8 @@ Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, StepDeci
 
 }  // namespace
 
-StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
-                        const SkippedSteps& before, const v1alpha1::Version& version,
-                        const v1alpha1::RoundId& round) {
+StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules, const PastSteps& before,
+                        const v1alpha1::Version& version, const v1alpha1::RoundId& round) {
   StepDecision decision;
   *decision.mutable_version() = version;
   decision.set_term(round.term());
@@ -62,22 +87,26 @@ StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
   decision.set_stop_after(totals.stop_requests > 0.0);
   decision.set_valid_tokens(static_cast<int64_t>(totals.valid_tokens));
   decision.set_clip_factor(1.0);
-  Count(DecideOutcome(totals, rules, decision), rules, before, decision);
+  const Outcome outcome = DecideOutcome(totals, rules, before.loss_scale.scale, decision);
+  Count(outcome, rules, before, decision);
   return decision;
 }
 
 StepDecision WithoutUpdate(const StepDecision& decision, const StepRules& rules,
-                           const SkippedSteps& before) {
+                           const PastSteps& before) {
   StepDecision skipped = decision;
   skipped.set_apply(false);
   skipped.set_clip_factor(1.0);
   skipped.set_skip_reason("the update is not finite");
-  Count(Outcome::kNotFinite, rules, before, skipped);
+  Count(Outcome::kUpdateNotFinite, rules, before, skipped);
   return skipped;
 }
 
-SkippedSteps SkippedStepsAfter(const StepDecision& decision) {
-  return {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()};
+PastSteps PastStepsAfter(const StepDecision& decision) {
+  return {.skipped = {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()},
+          // A program that knew no loss scale left it out.
+          .loss_scale = {.scale = std::max(decision.loss_scale(), kLeastLossScale),
+                         .good_steps = decision.good_steps()}};
 }
 
 std::string WhyTooManySkipped(const StepDecision& decision, const StepRules& rules) {

@@ -6,6 +6,7 @@
 
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/commit/loss_scale.h"
 #include "trainer/commit/step_messages.h"
 
 namespace muster::trainer {
@@ -18,8 +19,15 @@ struct SkippedSteps {
   bool operator==(const SkippedSteps&) const = default;
 };
 
+// A run's memory of its steps; part of the state.
+struct PastSteps {
+  SkippedSteps skipped;
+  LossScale loss_scale;  // of the next step
+};
+
 struct StepRules {
   int64_t nominal_tokens = 0;
+  bool scales_loss = false;
   double clip_norm = 0.0;  // 0: never
   // The run ends without success when more steps than this are skipped.
   int64_t max_skipped_in_row = INT64_MAX;
@@ -27,21 +35,21 @@ struct StepRules {
 };
 
 // Turns the summed vote into the decision that every rank carries out; equal totals and an equal
-// past give an equal decision. Gradients are those of loss sum / nominal tokens; the norm and the
-// clip factor describe them after the one multiplication by nominal / valid. A step is skipped if
-// it has no valid token, or if its norm or loss is not finite; only the latter count as skipped
-// steps. Pure.
+// past give an equal decision. Gradients are those of scale * loss sum / nominal tokens; the norm
+// and the clip factor describe them after the one multiplication by nominal / valid / scale. A step
+// is skipped if it has no valid token, or if its norm or loss is not finite. Only the latter move
+// the loss scale, and count as skipped steps, but not while the scale can still fall. Pure.
 v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
-                                  const SkippedSteps& before, const v1alpha1::Version& version,
+                                  const PastSteps& before, const v1alpha1::Version& version,
                                   const v1alpha1::RoundId& round);
 
 // Returns the decision to skip the step after all, because the update that it decided on is not
-// finite.
+// finite. Its gradients are, so the loss scale stays.
 v1alpha1::StepDecision WithoutUpdate(const v1alpha1::StepDecision& decision, const StepRules& rules,
-                                     const SkippedSteps& before);
+                                     const PastSteps& before);
 
-// Returns the counts after such a decision.
-SkippedSteps SkippedStepsAfter(const v1alpha1::StepDecision& decision);
+// Returns what a run remembers after such a decision.
+PastSteps PastStepsAfter(const v1alpha1::StepDecision& decision);
 
 // Explains to people, with the numbers, why a run ends at this decision with too_many_skipped.
 std::string WhyTooManySkipped(const v1alpha1::StepDecision& decision, const StepRules& rules);

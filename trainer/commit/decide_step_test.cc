@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/commit/loss_scale.h"
 #include "trainer/commit/step_messages.h"
 
 namespace muster::trainer {
@@ -34,13 +35,14 @@ constexpr StepRules kThreeInRowFiveInAll = {
 
 // Returns the decisions of one run, step by step, until it ends.
 std::vector<v1alpha1::StepDecision> DecideAll(const std::vector<VoteTotals>& votes,
-                                              SkippedSteps before) {
+                                              PastSteps before,
+                                              const StepRules& rules = kThreeInRowFiveInAll) {
   std::vector<v1alpha1::StepDecision> decisions;
   for (const VoteTotals& totals : votes) {
     v1alpha1::Version version;
     version.set_step(static_cast<int64_t>(decisions.size()) + 1);
-    decisions.push_back(DecideStep(totals, kThreeInRowFiveInAll, before, version, {}));
-    before = SkippedStepsAfter(decisions.back());
+    decisions.push_back(DecideStep(totals, rules, before, version, {}));
+    before = PastStepsAfter(decisions.back());
     if (decisions.back().too_many_skipped()) break;
   }
   return decisions;
@@ -69,8 +71,8 @@ TEST(DecideStepTest, MoreNonFiniteStepsInTotalThanAllowedEndTheRun) {
 }
 
 TEST(DecideStepTest, EarlierSkippedStepsAreCounted) {
-  EXPECT_EQ(DecideAll({kNotFinite, kGood}, {.in_row = 3, .total = 3}).size(), 1u);
-  const auto run = DecideAll({kGood, kNotFinite}, {.in_row = 3, .total = 3});
+  EXPECT_EQ(DecideAll({kNotFinite, kGood}, {.skipped = {.in_row = 3, .total = 3}}).size(), 1u);
+  const auto run = DecideAll({kGood, kNotFinite}, {.skipped = {.in_row = 3, .total = 3}});
   EXPECT_EQ(run.back().skipped_in_row(), 1);
   EXPECT_EQ(run.back().skipped_total(), 4);
 }
@@ -115,6 +117,82 @@ TEST(DecideStepTest, ARequestOfOneRankIsEnough) {
   EXPECT_TRUE(Decide({.valid_tokens = 1.0, .save_requests = 1.0}).save_after());
   EXPECT_FALSE(Decide({.valid_tokens = 1.0, .save_requests = 1.0}).stop_after());
   EXPECT_TRUE(Decide({.stop_requests = 2.0}).stop_after()) << "even if the step is skipped";
+}
+
+constexpr StepRules kScaled = {
+    .nominal_tokens = 10, .scales_loss = true, .max_skipped_in_row = 3, .max_skipped_total = 5};
+
+PastSteps AtScale(int64_t scale, int64_t good_steps = 0) {
+  return {.loss_scale = {.scale = scale, .good_steps = good_steps}};
+}
+
+LossScale ScaleAfter(const v1alpha1::StepDecision& decision) {
+  return PastStepsAfter(decision).loss_scale;
+}
+
+TEST(LossScaleTest, AnOverflowHalvesTheScaleAndIsNoSkippedStepWhileItCanFall) {
+  const auto run = DecideAll(std::vector(30, kNotFinite), AtScale(8, 1999), kScaled);
+  ASSERT_EQ(run.size(), 7u) << "three to reach 1, then three and one too many";
+  EXPECT_EQ(ScaleAfter(run[0]), (LossScale{4, 0}));
+  EXPECT_EQ(ScaleAfter(run[1]), (LossScale{2, 0}));
+  EXPECT_EQ(ScaleAfter(run[2]), (LossScale{1, 0}));
+  EXPECT_EQ(run[2].skipped_total(), 0);
+  EXPECT_EQ(run[2].skip_reason(), "gradients or loss are not finite at a loss scale of 2");
+  EXPECT_EQ(run[3].skipped_total(), 1) << "at a scale of 1 it counts";
+  for (size_t i = 3; i < run.size(); ++i) EXPECT_EQ(ScaleAfter(run[i]), (LossScale{1, 0}));
+  EXPECT_FALSE(run[5].too_many_skipped());
+  EXPECT_TRUE(run[6].too_many_skipped());
+  for (const auto& decision : run) EXPECT_FALSE(decision.apply());
+}
+
+TEST(LossScaleTest, TwoThousandGoodStepsInARowDoubleIt) {
+  const auto run = DecideAll(std::vector(4001, kGood), AtScale(kFirstLossScale), kScaled);
+  ASSERT_EQ(run.size(), 4001u);
+  EXPECT_EQ(ScaleAfter(run[1998]), (LossScale{kFirstLossScale, 1999}));
+  EXPECT_EQ(ScaleAfter(run[1999]), (LossScale{2 * kFirstLossScale, 0}));
+  EXPECT_EQ(ScaleAfter(run[3999]), (LossScale{4 * kFirstLossScale, 0}));
+  EXPECT_EQ(ScaleAfter(run[4000]), (LossScale{4 * kFirstLossScale, 1}));
+}
+
+TEST(LossScaleTest, ItStaysWithinItsBounds) {
+  const auto most = DecideAll({kGood}, AtScale(kMostLossScale, 1999), kScaled);
+  EXPECT_EQ(ScaleAfter(most[0]), (LossScale{kMostLossScale, 0}));
+  const auto least = DecideAll({kGood, kNotFinite}, AtScale(kLeastLossScale, 7), kScaled);
+  EXPECT_EQ(ScaleAfter(least[0]), (LossScale{kLeastLossScale, 8}));
+  EXPECT_EQ(ScaleAfter(least[1]), (LossScale{kLeastLossScale, 0}));
+}
+
+TEST(LossScaleTest, StepsWithoutTokensAndUpdatesThatAreNotFiniteLeaveIt) {
+  const auto run = DecideAll({kNoTokens}, AtScale(64, 5), kScaled);
+  EXPECT_EQ(ScaleAfter(run[0]), (LossScale{64, 5}));
+  const PastSteps before = AtScale(64, 5);
+  const auto good = DecideStep(kGood, kScaled, before, {}, {});
+  const auto skipped = WithoutUpdate(good, kScaled, before);
+  EXPECT_EQ(ScaleAfter(skipped), before.loss_scale);
+  EXPECT_EQ(skipped.skipped_in_row(), 1) << "its gradients were finite: the scale is not at fault";
+}
+
+TEST(LossScaleTest, NormAndClippingAreOfTheGradientsWithoutIt) {
+  const VoteTotals one{.sum_of_squares = 16.0, .loss_sum = 1.0, .valid_tokens = 5.0};
+  VoteTotals scaled = one;
+  scaled.sum_of_squares *= 65536.0 * 65536.0;
+  const StepRules plain = {.nominal_tokens = 10, .clip_norm = 1.0};
+  StepRules rules = plain;
+  rules.scales_loss = true;
+  const auto want = DecideStep(one, plain, {}, {}, {});
+  const auto got = DecideStep(scaled, rules, AtScale(65536), {}, {});
+  EXPECT_EQ(want.gradient_norm(), 8.0);
+  EXPECT_EQ(got.gradient_norm(), want.gradient_norm());
+  EXPECT_EQ(got.clip_factor(), want.clip_factor());
+  EXPECT_EQ(got.loss(), want.loss());
+}
+
+TEST(LossScaleTest, ARunThatScalesNoLossStaysAtOne) {
+  for (const auto& decision : DecideAll(std::vector(2001, kGood), {})) {
+    ASSERT_EQ(ScaleAfter(decision), LossScale{});
+  }
+  EXPECT_EQ(ScaleAfter(DecideAll({kNotFinite}, {})[0]), LossScale{});
+  EXPECT_EQ(ScaleAfter(v1alpha1::StepDecision()), LossScale{}) << "of an older program";
 }
 
 TEST(VoteMessageTest, EveryRankLearnsWhoAsksForWhatAndWhoStillWrites) {

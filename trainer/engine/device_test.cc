@@ -55,16 +55,20 @@ TEST_P(DeviceTest, AStepOnADeviceIsTheCpusToRounding) {
   EXPECT_NEAR(*validation_a, *validation_b, 1e-11);
 }
 
-TEST_P(DeviceTest, Fp8OnADeviceIsTheCpusToRounding) {
-  TrainingOptions options = TinyOptions();
-  options.types = {at::kFloat, at::kBFloat16, /*fp8=*/true};
-  const planner::ModelShape shape = Shape(GetParam(), 0.1);
-  SoloEngine here(options, shape);
-  options.device = FakeDevice();
-  SoloEngine there(options, shape);
-  const std::vector<double> a = here.Losses(5), b = there.Losses(5);
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-3) << i;
-  EXPECT_LT(b.back(), b.front());
+TEST_P(DeviceTest, Fp8AndFp16OnADeviceAreTheCpusToRounding) {
+  for (const PrecisionTypes& types : {PrecisionTypes{at::kFloat, at::kBFloat16, /*fp8=*/true},
+                                      PrecisionTypes{at::kFloat, at::kHalf}}) {
+    TrainingOptions options = TinyOptions();
+    options.types = types;
+    const planner::ModelShape shape = Shape(GetParam(), 0.1);
+    SoloEngine here(options, shape);
+    options.device = FakeDevice();
+    SoloEngine there(options, shape);
+    const std::vector<double> a = here.Losses(5), b = there.Losses(5);
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-3) << i;
+    EXPECT_LT(b.back(), b.front());
+    EXPECT_EQ(here.state->counts(), there.state->counts());
+  }
 }
 
 // Both directions: what a device saved a CPU loads, and the other way round.

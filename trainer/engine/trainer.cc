@@ -280,6 +280,7 @@ v1alpha1::StepReport Trainer::ReportOf(const v1alpha1::StepDecision& decision) {
   report.set_applied(decision.apply());
   report.set_tokens(decision.valid_tokens());
   report.set_skipped_total(decision.skipped_total());
+  if (parts_.state.options().types.scales_loss()) report.set_loss_scale(decision.loss_scale());
   report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
   const v1alpha1::PhaseTimes now = parts_.timer.Totals();
   *report.mutable_times() = Difference(now, reported_);

@@ -5,8 +5,11 @@
 
 #include "base/exit_codes.h"
 #include "base/mutex.h"
+#include "c10/core/ScalarType.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "trainer/commit/loss_scale.h"
+#include "trainer/engine/state/training_state.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
 
@@ -239,17 +242,26 @@ TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumber
   EXPECT_EQ(a->outbox().Reports().back().skipped_total(), 4);
 }
 
-TEST_F(TrainerTest, SkippedStepsAreKeptInACheckpointAndByARankThatReceives) {
+class SkippedStepsTest : public TrainerTest, public testing::WithParamInterface<at::ScalarType> {};
+
+// In FP32 the steps count as skipped, in FP16 each halves the loss scale.
+TEST_P(SkippedStepsTest, AreKeptInACheckpointAndByARankThatReceives) {
+  options_.types.compute = GetParam();
   options_.schedule = {.peak = 1e38};
   settings_.steps = 4;
   auto a = Start();
   Prepare({a.get()});
   Go({a.get()}, Fresh(1));
   ASSERT_TRUE(a->AwaitFinished().succeeded());
-  const SkippedSteps three = {.in_row = 3, .total = 3};
+  RunCounts want{.updates = 1, .samples = 4 * options_.step_samples()};
+  if (GetParam() == at::kHalf) {
+    want.loss_scale = {.scale = kFirstLossScale / 8, .good_steps = 0};
+  } else {
+    want.skipped = {.in_row = 3, .total = 3};
+  }
   auto b = Start();
   const auto positions = Prepare({a.get(), b.get()});
-  EXPECT_EQ(a->state().counts().skipped, three);
+  EXPECT_EQ(a->state().counts(), want);
   ResumePoint resume;
   resume.set_source(ResumePoint::LIVE);
   resume.set_history(kHistory);
@@ -259,7 +271,7 @@ TEST_F(TrainerTest, SkippedStepsAreKeptInACheckpointAndByARankThatReceives) {
   Go({a.get(), b.get()}, resume);
   ASSERT_TRUE(b->AwaitFinished().succeeded());
   b->Kill();
-  EXPECT_EQ(b->state().counts().skipped, three);
+  EXPECT_EQ(b->state().counts(), want);
   auto c = Start();
   resume.Clear();
   resume.set_source(ResumePoint::CHECKPOINT);
@@ -269,8 +281,11 @@ TEST_F(TrainerTest, SkippedStepsAreKeptInACheckpointAndByARankThatReceives) {
   Go({c.get()}, resume);
   ASSERT_TRUE(c->AwaitFinished().succeeded());
   c->Kill();
-  EXPECT_EQ(c->state().counts().skipped, three);
+  EXPECT_EQ(c->state().counts(), want);
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, SkippedStepsTest, testing::Values(at::kFloat, at::kHalf),
+                         [](const auto& info) { return c10::toString(info.param); });
 
 // The last step is saved, and so the checkpoint tells which rank is right.
 TEST_F(TrainerTest, RanksWithDifferentWeightsDoNotGoOn) {

@@ -57,6 +57,7 @@ std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
 
 StepRules RulesOf(const TrainingOptions& options) {
   return {.nominal_tokens = options.nominal_tokens(),
+          .scales_loss = options.types.scales_loss(),
           .clip_norm = options.clip_norm,
           .max_skipped_in_row = options.max_skipped_in_row,
           .max_skipped_total = options.max_skipped_total};
@@ -197,7 +198,7 @@ absl::Status TrainingState::InitializeFresh() {
     MUSTER_RETURN_IF_ERROR(rests_.Keep(unit));
   }
   rests_.Swap();
-  counts_ = {};
+  counts_ = {.loss_scale = FirstLossScale(options_.types.scales_loss())};
   return absl::OkStatus();
 }
 
@@ -241,7 +242,9 @@ absl::Status TrainingState::Apply() {
   if (!written.ok()) return EndFailedApply(written, torn);
   rests_.ForgetRefusals();
   counts_.samples += sealed_under_.step_samples();
-  counts_.skipped = SkippedStepsAfter(decision);
+  const PastSteps past = PastStepsAfter(decision);
+  counts_.skipped = past.skipped;
+  counts_.loss_scale = past.loss_scale;
   return commit_.EndApply();
 }
 
@@ -263,7 +266,9 @@ UpdateOptions TrainingState::UpdateOf(const v1alpha1::StepDecision& decision) co
       static_cast<double>(options.nominal_tokens()) / static_cast<double>(decision.valid_tokens());
   return {.update = counts_.updates + 1,
           .learning_rate = options.schedule.At(decision.version().step()),
-          .gradient_factor = decision.clip_factor() * to_mean};
+          // Powers of two change no digit of the factor, so the gradients are those of the loss.
+          .gradient_factor =
+              decision.clip_factor() * to_mean / static_cast<double>(counts_.loss_scale.scale)};
 }
 
 absl::StatusOr<bool> TrainingState::PrepareUpdate(const RoundGroups& groups) {

@@ -20,6 +20,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/commit/decide_step.h"
+#include "trainer/commit/loss_scale.h"
 #include "trainer/engine/link/round_groups.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
@@ -81,7 +82,10 @@ struct RunCounts {
   int64_t updates = 0;  // applied; skipped steps do not count
   int64_t samples = 0;  // consumed: where in the data the next step begins
   SkippedSteps skipped;
+  LossScale loss_scale;  // of the next step
   bool operator==(const RunCounts&) const = default;
+
+  PastSteps past() const { return {skipped, loss_scale}; }
 };
 
 // One tensor of the state with its name, a view of the state's memory.

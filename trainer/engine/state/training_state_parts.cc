@@ -137,7 +137,9 @@ absl::StatusOr<std::vector<int64_t>> TrainingState::Digest() const {
                               counts_.updates,
                               counts_.samples,
                               counts_.skipped.in_row,
-                              counts_.skipped.total};
+                              counts_.skipped.total,
+                              counts_.loss_scale.scale,
+                              counts_.loss_scale.good_steps};
   out.push_back(
       static_cast<int64_t>(Hash64({reinterpret_cast<const char*>(position), sizeof(position)})));
   return out;

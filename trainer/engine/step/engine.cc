@@ -143,7 +143,6 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
       shard.whole() && !shape.values_divided
           ? nullptr
           : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
-  runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   runner_.set_activations(options.activations);
   micro_batches_ =
       RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
@@ -156,8 +155,7 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   const int table = tables.of_rank[static_cast<size_t>(communicator.rank())];
   table_ = std::move(tables.distinct[static_cast<size_t>(table)]);
   // Blocks that are computed again do not split, and still add their gradients as the others do.
-  splits_backward_ = options.pipeline_schedule == PipelineSchedule::kZeroBubble &&
-                     mesh.pipeline > 1 && !shape.gradients_divided;
+  splits_backward_ = SplitsBackward(shape, options.pipeline_schedule);
   evaluation_ = EvaluationTable(shape, {.stage = place.pipeline});
   reducer_ = MakeReducer(MostMicroBatches(mesh, options.micro_batches));
   return absl::OkStatus();
@@ -271,6 +269,10 @@ absl::StatusOr<at::Tensor> Engine::SumLosses(const at::Tensor& on_device) const 
   return sum;
 }
 
+double Engine::LossScaleOfStep() const {
+  return static_cast<double>(state_.counts().loss_scale.scale);
+}
+
 absl::Status Engine::LoadStep(int64_t step) {
   std::vector<MicroBatchContext> contexts;
   valid_tokens_.clear();
@@ -287,6 +289,8 @@ absl::Status Engine::LoadStep(int64_t step) {
   // A step that broke off has left some, and state may have been loaded since.
   casts_->ForgetAll();
   runner_.Begin(std::move(contexts));
+  runner_.set_loss_scale(LossScaleOfStep() /
+                         static_cast<double>(state_.options().nominal_tokens()));
   if (splits_backward_) runner_.SplitBackward();
   reducer_->Begin();
   return absl::OkStatus();
@@ -494,7 +498,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   outcome.copy = totals.copy_requests == communicator_->size();
   outcome.save_due = totals.saves_due > 0.0;
   outcome.writing = totals.writing > 0.0;
-  outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,
+  outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().past(),
                                 state_.commit().next(), state_.commit().round());
   return state_.commit().Decide(outcome.decision);
 }
@@ -518,7 +522,7 @@ absl::Status Engine::Confirm(StepOutcome& outcome) {
                           DecodeConfirm(AsSpan(message), commit.voted(), communicator_->size()));
   if (!finite) {
     outcome.decision =
-        WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().skipped);
+        WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().past());
   }
   return commit.Confirm(outcome.decision);
 }
@@ -588,7 +592,11 @@ absl::Status Engine::ComputeGradients() {
   for (const Task& task : table_) {
     if (task.kind == TaskKind::kVote) {
       MUSTER_RETURN_IF_ERROR(FinishReduce());
-      return GatherGradients();
+      MUSTER_RETURN_IF_ERROR(GatherGradients());
+      if (const double scale = LossScaleOfStep(); scale != 1.0) {
+        for (const Unit& unit : state_.units()) unit.gradients().div_(scale);
+      }
+      return absl::OkStatus();
     }
     StepOutcome unused;
     MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));

@@ -94,6 +94,8 @@ class Engine {
   absl::Status RunTable(const StepRequests& requests, StepOutcome& outcome);
   absl::Status RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome);
   absl::Status LoadStep(int64_t step);
+  // Returns the factor of the loss whose gradients the next step computes.
+  double LossScaleOfStep() const;
   absl::Status Forward(const Task& task);
   absl::Status Backward(const Task& task);
   absl::Status Exchange(const Task& task);

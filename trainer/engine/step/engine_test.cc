@@ -22,6 +22,7 @@ namespace {
 TEST(EngineTest, LossFallsInEveryPrecision) {
   for (const auto& types :
        {PrecisionTypes{at::kFloat, at::kFloat}, PrecisionTypes{at::kFloat, at::kBFloat16},
+        PrecisionTypes{at::kFloat, at::kHalf},
         PrecisionTypes{at::kFloat, at::kBFloat16, /*fp8=*/true},
         PrecisionTypes{at::kDouble, at::kDouble}}) {
     TrainingOptions options = TinyOptions();

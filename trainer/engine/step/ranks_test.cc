@@ -62,12 +62,14 @@ TEST(RanksTest, EveryFamilyIsBitwiseEqualToo) {
   }
 }
 
-TEST(RanksTest, Bf16IsBitwiseEqualToo) {
-  TrainingOptions options = TinyOptions();
-  options.deterministic = true;
-  options.types.compute = at::kBFloat16;
-  const RankResult one = Train(options, 1, 6)[0];
-  for (const RankResult& result : Train(options, 3, 6)) EXPECT_EQ(result.digest, one.digest);
+TEST(RanksTest, NarrowTypesAreBitwiseEqualToo) {
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    TrainingOptions options = TinyOptions();
+    options.deterministic = true;
+    options.types.compute = type;
+    const RankResult one = Train(options, 1, 6)[0];
+    for (const RankResult& result : Train(options, 3, 6)) EXPECT_EQ(result.digest, one.digest);
+  }
 }
 
 // A scale is of one micro-batch's numbers, and does not depend on who has the others.

@@ -24,6 +24,7 @@
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/engine/link/tensor_bytes.h"
+#include "trainer/engine/store/counts_record.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
@@ -188,12 +189,6 @@ std::vector<TensorRecord> RecordsOf(const TrainingState& state) {
   return out;
 }
 
-RunCounts CountsOf(const RunRecord& run) {
-  return {.updates = run.updates,
-          .samples = run.data_position,
-          .skipped = {.in_row = run.skipped_in_row, .total = run.skipped_total}};
-}
-
 // Returns true if the part has the bytes of the checkpoint, which are read a piece at a time.
 absl::StatusOr<bool> HasBytes(const CheckpointReader& reader, const TrainingState& state,
                               const TensorPart& part) {
@@ -355,10 +350,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.attempt = state.applied()->attempt();
   record.term = writer.round.term();
   record.round = writer.round.round();
-  record.updates = state.counts().updates;
-  record.data_position = state.counts().samples;
-  record.skipped_in_row = state.counts().skipped.in_row;
-  record.skipped_total = state.counts().skipped.total;
+  WriteCounts(state, record);
   record.writers = writer.world_size;
   record.after_round = writer.after_round;
   record.seed = options.seed;
@@ -459,7 +451,7 @@ absl::StatusOr<bool> CheckpointStore::Holds(const v1alpha1::CheckpointRef& check
   MUSTER_ASSIGN_OR_RETURN(const auto reader,
                           CheckpointReader::Open(files_, JoinPath(uri_, checkpoint.directory())));
   MUSTER_RETURN_IF_ERROR(CheckUsable(reader->manifest(), state));
-  bool holds = CountsOf(reader->manifest().run) == state.counts();
+  bool holds = ReadCounts(reader->manifest().run, state.options()) == state.counts();
   for (const auto& parts : {state.ValueParts(), state.OptimizerParts()}) {
     for (const TensorPart& part : parts) {
       if (!holds) return false;
@@ -510,7 +502,7 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
   v1alpha1::Version version;
   version.set_step(run.step);
   version.set_attempt(run.attempt);
-  state.set_counts(CountsOf(run));
+  state.set_counts(ReadCounts(run, state.options()));
   return version;
 }
 

@@ -27,20 +27,24 @@ absl::Status SendPosition(const TrainingState& state, Communicator& world, int t
   const RunCounts& counts = state.counts();
   at::Tensor position =
       ToTensor<int64_t>({state.applied()->step(), state.applied()->attempt(), counts.updates,
-                         counts.samples, counts.skipped.in_row, counts.skipped.total});
+                         counts.samples, counts.skipped.in_row, counts.skipped.total,
+                         counts.loss_scale.scale, counts.loss_scale.good_steps});
   return world.Send(position, to, "position")->Wait();
 }
 
 absl::Status ReceivePosition(const v1alpha1::Version& version, int from, Communicator& world,
                              TrainingState& state) {
-  at::Tensor position = ToTensor(std::vector<int64_t>(6));
+  at::Tensor position = ToTensor(std::vector<int64_t>(8));
   MUSTER_RETURN_IF_ERROR(world.Recv(position, from, "position")->Wait());
   const int64_t* p = position.const_data_ptr<int64_t>();
   if (p[0] != version.step() || p[1] != version.attempt()) {
     return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
                                             ") in place of ", ToText(version)));
   }
-  state.set_counts({.updates = p[2], .samples = p[3], .skipped = {.in_row = p[4], .total = p[5]}});
+  state.set_counts({.updates = p[2],
+                    .samples = p[3],
+                    .skipped = {.in_row = p[4], .total = p[5]},
+                    .loss_scale = {.scale = p[6], .good_steps = p[7]}});
   return absl::OkStatus();
 }
 

@@ -21,6 +21,7 @@
 #include "trainer/engine/link/tensor_bytes.h"
 #include "trainer/engine/link/torch_errors.h"
 #include "trainer/engine/store/copy_folder.h"
+#include "trainer/engine/store/counts_record.h"
 #include "trainer/parallel/slices.h"
 
 namespace muster::trainer {
@@ -90,10 +91,7 @@ RunRecord RecordOf(const TrainingState& state, const v1alpha1::RoundId& round,
   record.attempt = state.applied()->attempt();
   record.term = round.term();
   record.round = round.round();
-  record.updates = state.counts().updates;
-  record.data_position = state.counts().samples;
-  record.skipped_in_row = state.counts().skipped.in_row;
-  record.skipped_total = state.counts().skipped.total;
+  WriteCounts(state, record);
   record.seed = state.options().seed;
   record.layout = LayoutOfCopy(state.place(), ChunksOf(state.cut()));
   return record;
@@ -216,9 +214,7 @@ absl::StatusOr<int64_t> StateCopies::LoadFrom(const std::string& path,
   const std::vector<NamedTensor> tensors = TensorsOf(state);
   MUSTER_RETURN_IF_ERROR(CheckTensors(reader->manifest(), RecordsOf(tensors)));
   for (const NamedTensor& flat : tensors) MUSTER_RETURN_IF_ERROR(Fill(*reader, flat));
-  state.set_counts({.updates = run.updates,
-                    .samples = run.data_position,
-                    .skipped = {.in_row = run.skipped_in_row, .total = run.skipped_total}});
+  state.set_counts(ReadCounts(run, state.options()));
   return BytesIn(tensors);
 }
 

@@ -63,6 +63,12 @@ std::string ToString(const Task& task) {
   return absl::StrCat(std::string(Name(task.kind)), "(", inside, ")");
 }
 
+bool SplitsBackward(const TableShape& shape, PipelineSchedule schedule) {
+  const bool zero_bubble =
+      schedule == PipelineSchedule::kZeroBubble || schedule == PipelineSchedule::kZeroBubbleV;
+  return zero_bubble && shape.cut.stages() > 1 && !shape.gradients_divided;
+}
+
 namespace {
 
 // A pass through one block, and the messages right before it and after it.
@@ -186,14 +192,6 @@ int PassesAhead(const StageCut& cut, const PipelinePlace& place, const BatchGrou
   // lies between this stage's own and the gradient's return, and as many on the way back.
   const int ahead = cut.chunks() == 1 ? behind : 2 * behind + (cut.chunks() - 1) * groups.size(0);
   return std::min(ahead, passes);
-}
-
-// A zero-bubble schedule splits backward passes. Divided gradients would be whole for all blocks of
-// a stage until their weights' turn.
-bool SplitsBackward(const TableShape& shape, PipelineSchedule schedule) {
-  const bool zero_bubble =
-      schedule == PipelineSchedule::kZeroBubble || schedule == PipelineSchedule::kZeroBubbleV;
-  return zero_bubble && shape.cut.stages() > 1 && !shape.gradients_divided;
 }
 
 // Returns the passes of a stage that alternates between forward and backward passes.

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/link/phase_timer.h"
 #include "trainer/engine/link/round_groups.h"
@@ -28,6 +29,7 @@ namespace muster::trainer {
 // The numbers that a rank saw of a run, and digests of what it holds at its end.
 struct RankResult {
   std::vector<double> losses, norms;
+  std::vector<v1alpha1::StepDecision> decisions;
   double validation = 0.0;
   std::vector<int64_t> digest;  // TrainingState::Digest()
   // Digests of the units' values as a whole. Those that rest elsewhere are left out.
@@ -65,6 +67,7 @@ inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
     EXPECT_TRUE(outcome->after.ok()) << outcome->after;
     result.losses.push_back(outcome->decision.loss());
     result.norms.push_back(outcome->decision.gradient_norm());
+    result.decisions.push_back(outcome->decision);
   }
   const auto validation = engine.Validate(5);
   EXPECT_TRUE(validation.ok()) << validation.status();

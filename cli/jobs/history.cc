@@ -31,6 +31,7 @@ Json ToJson(const StepReport& step) {
                  t.other()}}};
   if (step.has_validation_loss()) json["validationLoss"] = step.validation_loss();
   if (step.has_unigram_entropy()) json["unigramEntropy"] = step.unigram_entropy();
+  if (step.has_loss_scale()) json["lossScale"] = step.loss_scale();
   return json;
 }
 
@@ -62,6 +63,9 @@ bool FromJson(const std::string& line, StepReport& step) {
   }
   if (json->contains("unigramEntropy")) {
     step.set_unigram_entropy(NumberOrNan(*json, "unigramEntropy"));
+  }
+  if (json->contains("lossScale")) {
+    step.set_loss_scale(static_cast<int64_t>(Number(*json, "lossScale")));
   }
   const auto seconds = json->find("seconds");
   if (seconds == json->end() || !seconds->is_array() || seconds->size() != 7) return true;

@@ -28,6 +28,7 @@ TEST(History, SurvivesBeingReopened) {
     auto validated = Step(2, 3.0);
     validated.set_validation_loss(3.5);
     validated.set_unigram_entropy(5.0);
+    validated.set_loss_scale(1024);
     ASSERT_TRUE((*history)->Add(Step(1, 4.0)).ok());
     ASSERT_TRUE((*history)->Add(validated).ok());
   }
@@ -36,6 +37,8 @@ TEST(History, SurvivesBeingReopened) {
   EXPECT_EQ((*history)->last_step(), 2);
   EXPECT_EQ((*history)->Curve()[1].validation_loss, 3.5);
   EXPECT_EQ((*history)->unigram_entropy(), 5.0);
+  EXPECT_EQ((*history)->steps().at(2).loss_scale(), 1024);
+  EXPECT_FALSE((*history)->steps().at(1).has_loss_scale());
   EXPECT_EQ((*history)->best_validation_loss(), 3.5);
   EXPECT_DOUBLE_EQ((*history)->tokens_per_second(), 200);
 }

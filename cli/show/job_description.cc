@@ -41,7 +41,9 @@ void AddProgress(const TrainingJob& job, const std::optional<v1alpha1::StepRepor
   }
   // A command may leave both out of its reports.
   if (last_step && last_step->gradient_norm() > 0) {
-    Add(out, "Gradient:", absl::StrFormat("norm %.4g", last_step->gradient_norm()));
+    const std::string scale =
+        last_step->has_loss_scale() ? absl::StrCat(", loss scale ", last_step->loss_scale()) : "";
+    Add(out, "Gradient:", absl::StrFormat("norm %.4g%s", last_step->gradient_norm(), scale));
   }
   if (last_step && last_step->learning_rate() > 0) {
     Add(out, "Rate:", absl::StrFormat("%.4g (learning rate)", last_step->learning_rate()));

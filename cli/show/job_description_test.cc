@@ -114,9 +114,11 @@ TEST(DescribeJobTest, ALocalJobShowsItsNewestStep) {
   JobSurroundings around;
   around.last_step.emplace();
   around.last_step->set_gradient_norm(1.25);
+  around.last_step->set_loss_scale(32768);
   around.last_step->set_learning_rate(3e-4);
-  EXPECT_THAT(DescribeJob(Job(), around, kNow),
-              HasSubstr("Gradient:    norm 1.25\nRate:        0.0003 (learning rate)\n"));
+  EXPECT_THAT(
+      DescribeJob(Job(), around, kNow),
+      HasSubstr("Gradient:    norm 1.25, loss scale 32768\nRate:        0.0003 (learning rate)\n"));
 }
 
 TEST(DescribeJobTest, AFailureIsToldOnce) {

@@ -44,6 +44,7 @@ Json ToJson(const v1alpha1::StepReport& step) {
                             {"retries", memory.retries()}};
   }
   if (step.has_validation_loss()) json["validationLoss"] = FiniteNumber(step.validation_loss());
+  if (step.has_loss_scale()) json["lossScale"] = step.loss_scale();
   return json;
 }
 

@@ -201,18 +201,22 @@ TEST(ProcessTest, ACheckpointIsResumedOnMoreRanksWithTheSameWeights) {
   EXPECT_EQ(b.reports.back().loss(), Undisturbed().loss);
 }
 
-// Scales are computed anew from what is multiplied, so no checkpoint holds any.
-TEST(ProcessTest, ARunInFp8IsResumedOnMoreRanksWithTheSameLosses) {
-  auto spec = Spec(Folder("fp8-whole"));
-  spec.mutable_trainer()->mutable_train()->set_precision("fp8");
+class PrecisionTest : public testing::TestWithParam<const char*> {};
+
+// Scales of FP8 are computed anew from what is multiplied, so no checkpoint holds any. The loss
+// scale of FP16 is in it.
+TEST_P(PrecisionTest, ARunIsResumedOnMoreRanksWithTheSameLosses) {
+  const std::string precision = GetParam();
+  auto spec = Spec(Folder(precision + "-whole"));
+  spec.mutable_trainer()->mutable_train()->set_precision(precision);
   RankProcess whole(spec);
   Go(1, {&whole}, Prepare(1, {&whole}), Fresh());
   Finish({&whole});
   ASSERT_EQ(whole.reports.size(), 30);
   EXPECT_LT(whole.reports.back().loss(), 0.8 * whole.reports.front().loss());
-  const std::string folder = Folder("fp8-resumed");
+  const std::string folder = Folder(precision + "-resumed");
   spec = Spec(folder);
-  spec.mutable_trainer()->mutable_train()->set_precision("fp8");
+  spec.mutable_trainer()->mutable_train()->set_precision(precision);
   {
     RankProcess a(spec);
     Go(1, {&a}, Prepare(1, {&a}), Fresh());
@@ -231,9 +235,15 @@ TEST(ProcessTest, ARunInFp8IsResumedOnMoreRanksWithTheSameLosses) {
   Finish({&b, &c});
   ASSERT_FALSE(b.reports.empty());
   for (size_t i = 1; i <= b.reports.size(); ++i) {
-    EXPECT_EQ(b.reports[b.reports.size() - i].loss(), whole.reports[30 - i].loss()) << i;
+    const v1alpha1::StepReport &got = b.reports[b.reports.size() - i],
+                               &want = whole.reports[30 - i];
+    EXPECT_EQ(got.loss(), want.loss()) << i;
+    EXPECT_EQ(got.loss_scale(), want.loss_scale()) << i;
+    EXPECT_EQ(got.has_loss_scale(), precision == "fp16");
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, PrecisionTest, testing::Values("fp8", "fp16"));
 
 int64_t DataPosition(const std::string& folder, const std::string& step) {
   const auto text = ReadFile(FileSystem(), folder + "/checkpoints/" + step + "/manifest.json");

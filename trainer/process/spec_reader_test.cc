@@ -205,6 +205,20 @@ TEST(SpecReaderTest, Fp8IsBf16ButForLinearLayers) {
   EXPECT_EQ(fp8->training.types.compute, bf16->training.types.compute);
 }
 
+TEST(SpecReaderTest, Fp16IsBf16WithOtherProductsAndALossScale) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  spec.mutable_trainer()->mutable_train()->set_precision("bf16");
+  const auto bf16 = ReadRunConfig(spec, 0);
+  spec.mutable_trainer()->mutable_train()->set_precision("fp16");
+  const auto fp16 = ReadRunConfig(spec, 0);
+  ASSERT_TRUE(bf16.ok() && fp16.ok()) << fp16.status();
+  EXPECT_EQ(fp16->training.types.parameters, bf16->training.types.parameters);
+  EXPECT_EQ(fp16->training.types.compute, c10::ScalarType::Half);
+  EXPECT_FALSE(fp16->training.types.fp8);
+  EXPECT_TRUE(fp16->training.types.scales_loss());
+  EXPECT_FALSE(bf16->training.types.scales_loss());
+}
+
 // Every value differs from the one that an empty spec gives.
 TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   v1alpha1::TrainingJobSpec spec = SpecWithoutDefaults();

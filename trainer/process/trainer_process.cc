@@ -345,9 +345,15 @@ ValidationData TrainerProcess::ReadValidation() const {
 void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
   // Ranks of one worker run on the same CPU, so only one of them warns. Every GPU that is supported
   // has fast bfloat16.
-  const bool is_bf16 =
-      device_.runtime == nullptr && config_.training.types.compute == c10::ScalarType::BFloat16;
-  if (!is_bf16 || config_.settings.local_rank != 0) return;
+  const c10::ScalarType compute = config_.training.types.compute;
+  if (device_.runtime != nullptr || config_.settings.local_rank != 0) return;
+  if (compute == c10::ScalarType::Half) {
+    MUSTER_LOG(WARN,
+               "train.precision fp16 has a GPU's numbers on a CPU, which multiplies them in fp32, "
+               "and not its speed");
+    return;
+  }
+  if (compute != c10::ScalarType::BFloat16) return;
   if (config_.training.types.fp8) {
     MUSTER_LOG(WARN,
                "train.precision fp8 has a GPU's numbers on a CPU, which computes them in software, "

@@ -68,6 +68,7 @@ absl::Status Bound(const JobBounds& job, v1alpha1::StepReport& step) {
   step.set_tokens(Count(step.tokens()));
   step.set_finished_at_us(Count(step.finished_at_us()));
   step.set_skipped_total(Count(step.skipped_total()));
+  if (step.has_loss_scale()) step.set_loss_scale(Count(step.loss_scale()));
   step.set_total_steps(Count(step.total_steps()));
   step.set_mean_busy_seconds(Seconds(step.mean_busy_seconds()));
   step.set_longest_busy_seconds(Seconds(step.longest_busy_seconds()));

@@ -1,7 +1,7 @@
 """usage: curve.py [--device=cuda] [--limit=RATIO] DIR
 
-Judges the loss curve of a run in BF16 that curve_run has written to DIR. Trains the same model from the same weights on the
-same tokens in PyTorch twice, in FP32, which counts as the truth, and in BF16 by autocast. It passes if the mean distance of
+Judges the loss curve of a run in BF16 or FP16 that curve_run has written to DIR. Trains the same model from the same weights
+on the same tokens in PyTorch twice, in FP32, which counts as the truth, and in the run's type by autocast, BF16 for FP32. It passes if the mean distance of
 muster's losses from those of FP32, over the last four fifths of the steps, is at most RATIO (1.1) times autocast's, and the
 loss has fallen. The first fifth, in which curves hardly differ yet, is left out.
 """
@@ -45,7 +45,8 @@ def main():
     folder = pathlib.Path(next(a for a in sys.argv[1:] if not a.startswith("--")))
     run, device = json.loads((folder / "run.json").read_text()), flags.get("device", "cpu")
     data = reference.read_safetensors(folder / "tokens.safetensors")
-    truth, autocast = (curve(run, folder, data, precision, device) for precision in ("fp32", "bf16"))
+    narrow = "fp16" if run["precision"] == "fp16" else "bf16"
+    truth, autocast = (curve(run, folder, data, precision, device) for precision in ("fp32", narrow))
     verdicts = comparison.Verdicts()
     judge(verdicts, run["losses"], autocast, truth, float(flags.get("limit", "1.1")))
     sys.exit(1 if verdicts.failed else 0)

@@ -4,7 +4,7 @@
 // it: run.json with the loss of every step, initial weights, and every token. The configuration is
 // {shape, sequence, microBatch, steps, symbols}: a shape as step_server's, tokens of a sequence,
 // sequences of a step, steps, and how many tokens of the vocabulary the grammar has; device is cpu
-// or cuda, precision fp32 or bf16.
+// or cuda, precision fp32, bf16 or fp16.
 
 #include <atomic>
 #include <cstdint>
@@ -36,8 +36,10 @@ namespace {
 
 TrainingOptions OptionsOf(const Json& config) {
   TrainingOptions options;
-  const bool bf16 = config.value("precision", "fp32") == "bf16";
-  options.types = {at::kFloat, bf16 ? at::kBFloat16 : at::kFloat};
+  const std::string precision = config.value("precision", "fp32");
+  options.types.compute = precision == "bf16"   ? at::kBFloat16
+                          : precision == "fp16" ? at::kHalf
+                                                : at::kFloat;
   options.seed = 3;
   options.sequence = config.at("sequence");
   options.micro_batch = config.at("microBatch");

@@ -219,11 +219,11 @@ void Dump(const std::string& folder, const ToyRun& run, const MeshShape& mesh, i
 }  // namespace muster::trainer
 
 int Usage() {
-  std::fprintf(
-      stderr,
-      "usage: dump_run DIR fp64|fp32|tf32|bf16|fp8 adamw|sgd RANKS gpt2|llama|bloom SHARD 0|1|2|3 "
-      "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE [--offload=SCRATCH], or with 1 rank "
-      "[--device=cuda]\n");
+  std::fprintf(stderr,
+               "usage: dump_run DIR fp64|fp32|tf32|bf16|fp16|fp8 adamw|sgd RANKS gpt2|llama|bloom "
+               "SHARD 0|1|2|3 "
+               "[WEIGHTS], or torchscript SHARD 0|1|2|3 FILE [--offload=SCRATCH], or with 1 rank "
+               "[--device=cuda]\n");
   return 2;
 }
 

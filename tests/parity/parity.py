@@ -8,7 +8,7 @@ tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<s
 first and the last step, before clipping, final.safetensors, and logits.safetensors with the final weights' logits of
 the tokens after the first step's sequences. config is Hugging Face's config.json: GPT-2 is compared with
 gpt2_reference.py, the other families with transformers, and a file of TorchScript, script, with itself, without logits. bf16 means matrix products in bfloat16, as
-autocast has it, fp8 the same with the linear layers of fp8_linear.py, and tf32 that a card may round the inputs of products in fp32 to TF32. With --device=cuda PyTorch trains on a card.
+autocast has it, fp16 the same in float16 with a GradScaler, fp8 the same with the linear layers of fp8_linear.py, and tf32 that a card may round the inputs of products in fp32 to TF32. With --device=cuda PyTorch trains on a card.
 """
 import contextlib
 import json
@@ -22,11 +22,11 @@ import fp8_linear
 import gpt2_reference as reference
 
 # Relative errors, at the first step and at the last one, where rounding errors have grown.
-LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "tf32": (1e-4, 1e-3), "bf16": (1e-3, 2e-3), "fp8": (1e-3, 2e-3)}
-GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "tf32": (5e-3, 5e-2), "bf16": (2e-2, 5e-2), "fp8": (2e-1, 3e-1)}
+LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "tf32": (1e-4, 1e-3), "bf16": (1e-3, 2e-3), "fp16": (2e-4, 4e-4), "fp8": (1e-3, 2e-3)}
+GRADIENT_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-4, 2e-2), "tf32": (5e-3, 5e-2), "bf16": (2e-2, 5e-2), "fp16": (4e-3, 1e-2), "fp8": (2e-1, 3e-1)}
 # Relative to the change of each tensor over the run.
-LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "tf32": 1e-2, "bf16": 1e-1, "fp8": 1e-1}
-MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "tf32": 1e-1, "bf16": 1e-1, "fp8": 3e-1}
+LOGITS_LIMITS = {"fp64": 1e-10, "fp32": 1e-5, "tf32": 1e-2, "bf16": 1e-1, "fp16": 2e-2, "fp8": 1e-1}
+MOVEMENT_LIMITS = {"fp64": 1e-10, "fp32": 1e-3, "tf32": 1e-1, "bf16": 1e-1, "fp16": 5e-2, "fp8": 3e-1}
 # One rounding to BF16 that differs gives a matrix another scale, and all its FP8 numbers are rounded otherwise. So two correct
 # runs are as far from each other as from FP32, and how far from FP32 they are is what can be compared: at most so many times
 # as far as PyTorch.
@@ -96,13 +96,15 @@ def train(run, model, data, at_step, device):
     """(losses, norms before clipping); at_step(step) is called while a step's gradients are there."""
     o, losses, norms = run["optimizer"], [], []
     optimizer = make_optimizer(model, o)
-    bf16 = run["precision"] in ("bf16", "fp8")
+    narrow = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp16": torch.float16}.get(run["precision"])
+    scaler = torch.amp.GradScaler(device, init_scale=2.0**16, growth_interval=2000, enabled=narrow == torch.float16)
     for step in range(1, run["steps"] + 1):
         optimizer.zero_grad(set_to_none=True)
         tokens, labels = (data[name][step - 1].long().to(device) for name in ("tokens", "labels"))
-        with torch.autocast(device, torch.bfloat16) if bf16 else contextlib.nullcontext():
+        with torch.autocast(device, narrow) if narrow else contextlib.nullcontext():
             loss = model(tokens, labels)
-        loss.backward()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
         losses.append(loss.item())
         at_step(step)
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), o["clipNorm"] or float("inf")).item())
@@ -110,7 +112,8 @@ def train(run, model, data, at_step, device):
             group["lr"] = reference.learning_rate(
                 step, o["learningRate"], o["warmupSteps"], run["steps"], o["finalFraction"], o["schedule"]
             )
-        optimizer.step()
+        scaler.step(optimizer)
+        scaler.update()
     return losses, norms
 
 

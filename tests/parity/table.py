@@ -72,7 +72,7 @@ def main():
         sys.exit(f"{folder}: no log of a test of the matrix; run tools/test //tests/parity/... first")
     print("| against | model | type | optimizer | layout |", " | ".join(COLUMNS), "|")
     print("|---" * (5 + len(COLUMNS)) + "|")
-    order = {"PyTorch": 0, "one rank": 1, "gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2, "fp8": 3}
+    order = {"PyTorch": 0, "one rank": 1, "gpt2": 0, "llama": 1, "bloom": 2, "torchscript": 3, "fp64": 0, "fp32": 1, "bf16": 2, "fp16": 3, "fp8": 4}
     for row in sorted(rows, key=lambda row: (order[row[0]], order[row[1]], order[row[2]])):
         print("|", " | ".join(row), "|")
 

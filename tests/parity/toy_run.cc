@@ -37,7 +37,10 @@ TrainingOptions ToyOptions(const ToyRun& run, int64_t micro_batches) {
   TrainingOptions options;
   const auto type = run.precision == "fp64" ? at::kDouble : at::kFloat;
   const bool fp8 = run.precision == "fp8";
-  options.types = {type, run.precision == "bf16" || fp8 ? at::kBFloat16 : type, fp8};
+  const auto products = run.precision == "fp16"          ? at::kHalf
+                        : run.precision == "bf16" || fp8 ? at::kBFloat16
+                                                         : type;
+  options.types = {type, products, fp8};
   options.seed = 3;
   options.deterministic = run.deterministic;
   options.sequence = kToySequence;

@@ -19,7 +19,7 @@ inline constexpr int64_t kToySequence = 32;  // tokens
 
 struct ToyRun {
   planner::ModelFamily family = planner::ModelFamily::kGpt2;
-  std::string precision = "fp64";   // or fp32, bf16, fp8
+  std::string precision = "fp64";   // or fp32, bf16, fp16, fp8
   std::string optimizer = "adamw";  // or lamb, muon, sgd
   bool deterministic = false;       // gradients are added in an order that no layout changes
 };

@@ -114,7 +114,7 @@ def unpack_transformers(run):
 def parity(run):
     missing = unpack_transformers(run)
     for family in ("gpt2", "llama", "bloom"):
-        for precision in ("fp32", "tf32", "bf16", "fp8"):
+        for precision in ("fp32", "tf32", "bf16", "fp16", "fp8"):
             name, dump = f"parity {family} {precision}", os.path.join(run.folder, f"{family}-{precision}")
             trained = [run.program("dump_run"), dump, precision, "adamw", "1", family, "1", "0", "--device=cuda"]
             compared = [run.python, "python/tests/parity/parity.py", "--device=cuda", dump]

@@ -23,12 +23,14 @@ Tensors Moved(const Tensors& initial, const Tensors& weights) {
 
 absl::StatusOr<Comparison> Comparison::Make(const ToyRun& run, const MatrixRow& reference) {
   MUSTER_ASSIGN_OR_RETURN(Curve one, TrainCurve(run, reference, kMatrixSteps));
-  return Comparison(std::move(one), run.precision == "fp64" ? 1e-10 : 1e-5);
+  const double limit = run.precision == "fp64" ? 1e-10 : 1e-5;
+  return Comparison(std::move(one), limit, run.precision == "fp16" ? 1e-4 : limit);
 }
 
 Figure Comparison::Weights(const std::string& what, const Tensors& ours, int64_t steps) const {
   const Tensors& initial = one_.weights.at(0);
-  return {what, WorstError(Moved(initial, ours), Moved(initial, one_.weights.at(steps))), limit_};
+  return {what, WorstError(Moved(initial, ours), Moved(initial, one_.weights.at(steps))),
+          weights_limit_};
 }
 
 // Compares what was seen of the steps after `begin` up to `end`.

@@ -19,7 +19,9 @@ namespace muster::trainer {
 class Comparison {
  public:
   // Trains in the layout of `reference`. The numbers of other layouts may differ from these by
-  // 1e-10 in FP64 and by 1e-5 in BF16.
+  // 1e-10 in FP64 and by 1e-5 in BF16 and FP16. Products for gradients of weights are not rounded
+  // to FP16, as they are to BF16, so that sums differ and with them the last bits of some weights:
+  // how far weights have moved may differ by 1e-4.
   static absl::StatusOr<Comparison> Make(const ToyRun& run, const MatrixRow& reference);
 
   // Compares the first steps of a run.
@@ -28,7 +30,8 @@ class Comparison {
   std::vector<Figure> OfDisturbed(const DisturbedRun& run) const;
 
  private:
-  Comparison(Curve one, double limit) : one_(std::move(one)), limit_(limit) {}
+  Comparison(Curve one, double limit, double weights_limit)
+      : one_(std::move(one)), limit_(limit), weights_limit_(weights_limit) {}
 
   Figure Seen(const std::string& what, const std::vector<SeenStep>& seen,
               double SeenStep::* of_seen, std::vector<double> Curve::* of_curve, int64_t begin,
@@ -37,7 +40,7 @@ class Comparison {
   Figure Weights(const std::string& what, const Tensors& ours, int64_t steps) const;
 
   Curve one_;  // one rank's
-  double limit_;
+  double limit_, weights_limit_;
 };
 
 }  // namespace muster::trainer

@@ -1,10 +1,10 @@
 // usage: matrix gpt2|llama|bloom pairwise|all
 //
 // Trains a toy of the family on layouts of the parity matrix, those of the pairwise cover or all of
-// them, and those in BF16, and compares each with one rank: undisturbed, and with a rank lost and
-// other ranks going on. Prints one line for each row, as JSON: its name, the seed of what happened
-// to it, and by column the error and its limit. Fails if an error exceeds its limit. MUSTER_SEED,
-// if set, is the seed of every row.
+// them, and those in BF16 and FP16, and compares each with one rank: undisturbed, and with a rank
+// lost and other ranks going on. Prints one line for each row, as JSON: its name, the seed of what
+// happened to it, and by column the error and its limit. Fails if an error exceeds its limit.
+// MUSTER_SEED, if set, is the seed of every row.
 
 #include <cstdint>
 #include <cstdio>
@@ -47,7 +47,7 @@ std::string FormatOf(const MatrixRow& row) {
 }
 
 // Returns the row that a run goes on in: the next one of its precision, optimizer and format, and
-// in BF16, where the cut of the work decides the roundings, of its cut.
+// in narrow types, where the cut of the work decides the roundings, of its cut.
 const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
   size_t next = row;
   do {
@@ -59,8 +59,8 @@ const MatrixRow& After(const std::vector<MatrixRow>& rows, size_t row) {
   return rows[next];
 }
 
-// Returns whether runs whose sums of gradients differ by rounding stay close. In BF16 they do not:
-// the last bit of a weight decides now and then which number of BF16 it is rounded to, and all
+// Returns whether runs whose sums of gradients differ by rounding stay close. In BF16 and FP16 they
+// do not: the last bit of a weight decides now and then which number it is rounded to, and all
 // products of the next step show it. So one step is compared as it is, and several in deterministic
 // mode, in which layouts add gradients in the same order. The products have to be the same too,
 // those of the same micro-batches and the same cut.
@@ -112,7 +112,7 @@ absl::StatusOr<bool> RunRows(const std::string& family, const std::string& chose
   const Heads heads{.queries = shape.heads,
                     .keys = shape.key_value_heads > 0 ? shape.key_value_heads : shape.heads};
   std::vector<MatrixRow> rows = MatrixRows(/*pairwise=*/chosen == "pairwise", heads);
-  for (MatrixRow& row : Bf16Rows()) rows.push_back(std::move(row));
+  for (MatrixRow& row : NarrowRows()) rows.push_back(std::move(row));
   for (MatrixRow& row : PackedRows()) rows.push_back(std::move(row));
   std::map<std::string, Comparison> comparisons;  // by precision, optimizer and format
   bool all_pass = true;

@@ -167,8 +167,8 @@ std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads) {
   return rows;
 }
 
-std::vector<MatrixRow> Bf16Rows() {
-  std::vector<MatrixRow> rows = {
+std::vector<MatrixRow> NarrowRows() {
+  const std::vector<MatrixRow> both = {
       {.zero = 0, .ranks = 2},
       {.zero = 2, .copies = true, .ranks = 4},
       {.zero = 3, .ranks = 3, .optimizer_rests = true, .weights_rest = true},
@@ -179,10 +179,21 @@ std::vector<MatrixRow> Bf16Rows() {
       {.zero = 1, .ranks = 4, .pipeline = 2, .optimizer = "sgd"},
       {.zero = 1, .ranks = 4, .context = 2, .optimizer = "sgd"},
       {.zero = 2, .ranks = 4, .context = 2, .exchange = kRing, .optimizer = "sgd"}};
-  for (MatrixRow& row : rows) {
-    row.micro_batches = 4;
-    row.precision = "bf16";
+  std::vector<MatrixRow> rows;
+  for (const char* const precision : {"bf16", "fp16"}) {
+    for (const MatrixRow& row : both) {
+      rows.push_back(row);
+      rows.back().precision = precision;
+    }
   }
+  // The second half of a backward pass has gradients of the scaled loss, too.
+  rows.push_back({.zero = 2,
+                  .ranks = 4,
+                  .pipeline = 2,
+                  .schedule = kZeroBubble,
+                  .precision = "fp16",
+                  .optimizer = "sgd"});
+  for (MatrixRow& row : rows) row.micro_batches = 4;
   return rows;
 }
 

@@ -66,9 +66,9 @@ struct Heads {
 // stand in one row. Of all rows each has one of the values of the last axis, in turn.
 std::vector<MatrixRow> MatrixRows(bool pairwise, const Heads& heads);
 
-// Returns rows in BF16, of one number of micro-batches: what state of another type than the
-// products can add to the rows above.
-std::vector<MatrixRow> Bf16Rows();
+// Returns rows in BF16 and in FP16, of one number of micro-batches: what state of another type than
+// the products, and a loss scale, can add to the rows above.
+std::vector<MatrixRow> NarrowRows();
 
 // Returns rows in FP64 that save activations in another format, which are compared with one rank
 // that does so. With INT8 their layouts cut no activation, because it rounds numbers together.

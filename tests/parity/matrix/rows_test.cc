@@ -72,7 +72,7 @@ TEST(MatrixRowsTest, ThePairwiseRowsLackNoPairOfTheFullMatrix) {
 TEST(MatrixRowsTest, EveryRowHasAMicroBatchForEachRankAndALayoutOfItsRanks) {
   std::set<std::string> names;
   std::vector<MatrixRow> rows = MatrixRows(false, {4, 4});
-  for (const MatrixRow& row : Bf16Rows()) rows.push_back(row);
+  for (const MatrixRow& row : NarrowRows()) rows.push_back(row);
   for (const MatrixRow& row : PackedRows()) rows.push_back(row);
   for (const MatrixRow& row : rows) {
     EXPECT_TRUE(row.mesh().Check(row.ranks).ok()) << row.name();

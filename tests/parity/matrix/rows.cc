@@ -187,7 +187,7 @@ std::vector<MatrixRow> NarrowRows() {
     }
   }
   // The second half of a backward pass has gradients of the scaled loss, too.
-  rows.push_back({.zero = 2,
+  rows.push_back({.zero = 1,
                   .ranks = 4,
                   .pipeline = 2,
                   .schedule = kZeroBubble,

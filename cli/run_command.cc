@@ -76,6 +76,10 @@ void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
     auto& offload = *spec.mutable_trainer()->mutable_parallelism()->mutable_offload();
     offload.set_directory(Absolute(offload.directory()));
   }
+  if (spec.trainer().logs().has_tensor_board()) {
+    auto& logs = *spec.mutable_trainer()->mutable_logs();
+    logs.set_tensor_board(Absolute(logs.tensor_board()));
+  }
   auto& data = *spec.mutable_trainer()->mutable_data();
   if (data.has_uri()) data.set_uri(Absolute(data.uri()));
   if (data.tokenizer().has_uri()) {

@@ -294,6 +294,10 @@ const ManifestCase kOtherSchemes[] = {
     {"ScriptOfTheWeb", "{preset: gpt2-nano}", "{torchScript: \"https://host/m.pt\"}",
      "job.yaml:7: spec.trainer.model.torchScript: the scheme https:// is not known here; want a "
      "path or file:///PATH\n"},
+    {"EventFilesInObjects",
+     "    optimizer:", "    logs: {tensorBoard: \"s3://bucket/logs\"}\n    optimizer:",
+     "job.yaml:10: spec.trainer.logs.tensorBoard: objects of a store are read as checkpoints "
+     "alone; want a path or file:///PATH, for example on a volume of the template\n"},
     {"OffloadInVariable", "    optimizer:",
      "    parallelism: {offload: {optimizer: Disk, directory: $TMPDIR}}\n    optimizer:",
      "job.yaml:10: spec.trainer.parallelism.offload.directory: variables are not expanded here; "

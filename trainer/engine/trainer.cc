@@ -265,6 +265,7 @@ absl::StatusOr<std::optional<double>> Trainer::AfterStep(const StepOutcome& outc
 
 // A step that is applied is reported, whatever breaks after it.
 void Trainer::Report(v1alpha1::StepReport report) {
+  if (parts_.events != nullptr) parts_.events->Add(report);
   if (!IsFirst()) return;
   reporter_.Applied(std::move(report));
   if (world_size_ == 1) reporter_.Commit();

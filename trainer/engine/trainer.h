@@ -33,6 +33,7 @@
 #include "trainer/engine/store/kept_replicas.h"
 #include "trainer/engine/store/rank_checkpoints.h"
 #include "trainer/engine/store/state_copies.h"
+#include "trainer/logs/event_log.h"
 
 namespace muster::trainer {
 
@@ -74,6 +75,8 @@ class Trainer {
     DataDigester* data = nullptr;
     // The weights that a run begins with; null: random ones.
     InitialWeights* initial = nullptr;
+    // Writes the run's curves while this rank is the first; null: no rank does.
+    EventLog* events = nullptr;
     // Reads the spec that a round brings; without it every round trains by the first one.
     SpecReader read_spec = nullptr;
     // Without it a round of any size is joined.

@@ -72,6 +72,10 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   parts_.outbox.Send(message);
   reporter_.Resume(parts_.state.applied()->step());
   reporter_.BeginRound(round_);
+  if (parts_.events != nullptr) {
+    parts_.events->BeginRound(IsFirst() ? settings_.event_directory : "",
+                              parts_.state.applied()->step());
+  }
   checkpoints_.Expect(Writer());
   MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
@@ -251,7 +255,11 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
   switch (plan.action) {
     case RestorePlan::Action::kApplyRelay:
       MUSTER_RETURN_IF_ERROR(state.Apply());
-      if (IsFirst()) reporter_.Applied(ReportOf(plan.relay));
+      if (IsFirst()) {
+        const v1alpha1::StepReport report = ReportOf(plan.relay);
+        if (parts_.events != nullptr) parts_.events->Add(report);
+        reporter_.Applied(report);
+      }
       return Transfer(resume);
     case RestorePlan::Action::kKeep:
       return Transfer(resume);

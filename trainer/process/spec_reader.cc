@@ -175,6 +175,7 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   } else {
     config.settings.save_every_steps = interval.steps();
   }
+  config.settings.event_directory = spec.trainer().logs().tensor_board();
   MUSTER_RETURN_IF_ERROR(ReadCopies(spec, config.settings));
   config.keep = Or<int>(spec.checkpoint().has_keep(), spec.checkpoint().keep(), 3);
   MUSTER_ASSIGN_OR_RETURN(

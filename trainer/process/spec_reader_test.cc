@@ -189,6 +189,7 @@ v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   spec.mutable_checkpoint()->mutable_memory()->set_every_steps(6);
   spec.mutable_checkpoint()->mutable_memory()->set_size("2Gi");
   spec.mutable_elastic()->set_step_deadline("33s");
+  spec.mutable_trainer()->mutable_logs()->set_tensor_board("/logs");
   return spec;
 }
 
@@ -233,6 +234,7 @@ TEST(SpecReaderTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->settings.copy_every_steps, 6);
   EXPECT_EQ(config->settings.copies_room, int64_t{512} << 20) << "of each of four ranks";
   EXPECT_FALSE(config->settings.keeps_replicas);
+  EXPECT_EQ(config->settings.event_directory, "/logs");
   EXPECT_EQ(config->training.seed, 7u);
   EXPECT_TRUE(config->training.deterministic);
   EXPECT_EQ(config->settings.validate_every, 11);

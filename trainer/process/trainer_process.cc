@@ -1,5 +1,7 @@
 #include "trainer/process/trainer_process.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <climits>
 #include <functional>
@@ -207,6 +209,13 @@ absl::Status Claim(CheckpointStore& store) {
     MUSTER_LOG(WARN, "the checkpoint directory cannot be claimed so far", {"error", claimed});
   }
   return absl::OkStatus();
+}
+
+// The job's key is NAMESPACE/NAME.
+std::unique_ptr<EventLog> MakeEventLog(const std::string& job, Files& files, const Clock& clock) {
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == 0) host[0] = '-';
+  return std::make_unique<EventLog>(files, clock, BaseName(job), absl::StrCat(host, ".", getpid()));
 }
 
 }  // namespace
@@ -433,6 +442,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     process->replicas_ = std::make_unique<KeptReplicas>(
         files, configure.job_uid(), configure.copies_directory(), ChunksOf(process->state_->cut()));
   }
+  process->events_ = MakeEventLog(configure.job(), files, clock);
   process->Announce();
   process->WarnOfSlowPrecision(clock);
   process->trainer_ = std::make_unique<Trainer>(
@@ -450,6 +460,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .replicas = process->replicas_.get(),
                                                 .data = process->data_.get(),
                                                 .initial = process->initial_.get(),
+                                                .events = process->events_.get(),
                                                 .read_spec = process->MakeSpecReader(),
                                                 .fits = process->MakeFitCheck()});
   return process;

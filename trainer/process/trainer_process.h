@@ -27,6 +27,7 @@
 #include "trainer/engine/store/kept_replicas.h"
 #include "trainer/engine/store/state_copies.h"
 #include "trainer/engine/trainer.h"
+#include "trainer/logs/event_log.h"
 #include "trainer/offload/directory_state_files.h"
 #include "trainer/process/memory_check.h"
 #include "trainer/process/process_device.h"
@@ -92,6 +93,7 @@ class TrainerProcess {
   std::unique_ptr<BatchFeed> feed_;
   std::unique_ptr<DataDigester> data_;
   std::unique_ptr<InitialWeights> initial_;  // null: random ones
+  std::unique_ptr<EventLog> events_;
   DirectoryStateFiles state_files_;
   std::unique_ptr<TrainingState> state_;
   std::unique_ptr<RoundNetwork> network_;

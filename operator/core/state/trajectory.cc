@@ -87,6 +87,7 @@ constexpr Field kFields[] = {
     {"trainer.parallelism.offload.optimizer", true},
     {"trainer.parallelism.offload.weights", true},
     {"trainer.parallelism.offload.directory", true},
+    {"trainer.logs.tensorBoard", false},
     {"checkpoint.uri", true},
     {"checkpoint.interval.mode", true},
     {"checkpoint.interval.steps", true},

@@ -2,6 +2,7 @@
 #define MUSTER_TRAINER_ENGINE_LINK_TRAINER_SETTINGS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/time/time.h"
 
@@ -20,6 +21,7 @@ struct TrainerSettings {
   int64_t copy_every_steps = 0;  // from one copy to the next; 0: as CopyPace chooses
   int64_t copies_room = 0;       // bytes of memory that this rank has for its copies
   bool keeps_replicas = false;   // as many bytes are set apart for replicas of other ranks' copies
+  std::string event_directory;   // of event files of TensorBoard; empty: none are written
   // A rank that does not see the mark of another one after this long has another directory. NFS
   // clients by default look anew for a missing file after 30 to 60 seconds.
   absl::Duration mark_seen_within = absl::Seconds(70);

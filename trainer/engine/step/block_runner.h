@@ -22,9 +22,10 @@ namespace muster::trainer {
 //
 // A block that is recomputed (Chen et al., 2016, "Training deep nets with sublinear memory cost")
 // runs without a graph and keeps its inputs and outputs alone. Its backward pass begins with the
-// forward pass again, which gives the same bits, as Block promises. No task tells of it: it reads
-// what its backward pass reads on the same rank, so that a table could order nothing else around
-// it. Other blocks save their tensors in the format that the options say (SavedTensorsScope).
+// forward pass again, which gives the same bits, as Block promises. It is no task of its own: it
+// reads what its backward pass reads, on the same rank, and all that a table could gain is to fill
+// a stage's wait for gradients with one block's pass. Other blocks save their tensors in the format
+// that the options say (SavedTensorsScope).
 //
 // LibTorch's exceptions end here, as CatchTorch has them. Not thread-safe.
 class BlockRunner {

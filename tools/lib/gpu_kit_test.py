@@ -110,7 +110,7 @@ class KitTest(KitFolder):
         self.program("dump_run", "")
         self.kit.parity(run)
         notes = {row["name"]: row["note"] for row in run.rows if row["outcome"] == "not run"}
-        self.assertEqual(len(notes), 8)
+        self.assertEqual(len(notes), 10)
         self.assertEqual(notes["parity bloom tf32"], "transformers cannot be imported: No module named transformers")
 
     def test_a_card_that_multiplies_no_fp8_has_a_note_in_place_of_its_rows(self):

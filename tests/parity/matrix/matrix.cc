@@ -69,7 +69,10 @@ bool StaysClose(const ToyRun& run) { return run.precision == "fp64"; }
 absl::StatusOr<Comparison> MakeComparison(ToyRun run, const MatrixRow& row) {
   run.deterministic = !StaysClose(run);
   if (row.activations.format != planner::SavedFormat::kWhole) {
-    return Comparison::Make(run, {.optimizer = run.optimizer, .activations = row.activations});
+    // INT8 rounds numbers together that lie together in a micro-batch.
+    return Comparison::Make(run, {.micro_batches = row.micro_batches,
+                                  .optimizer = run.optimizer,
+                                  .activations = row.activations});
   }
   if (StaysClose(run)) return Comparison::Make(run, {});
   return Comparison::Make(run, {.ranks = row.together(),

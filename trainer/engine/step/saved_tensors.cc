@@ -26,8 +26,11 @@ bool IsOrViewsLeaf(const at::Tensor& tensor) {
   return base.is_leaf() && base.requires_grad();
 }
 
+// Statistics that carry a gradient, such as those of RMSNorm where LibTorch has no function for it,
+// are a column with one number for each row.
 bool IsActivation(const at::Tensor& tensor) {
-  return tensor.requires_grad() && !IsOrViewsLeaf(tensor);
+  return tensor.requires_grad() && !IsOrViewsLeaf(tensor) && tensor.dim() > 0 &&
+         tensor.size(-1) > 1;
 }
 
 }  // namespace

@@ -78,6 +78,9 @@ TEST(SavedTensorsTest, WeightsViewsOfThemTablesAndSmallTensorsStayAsTheyAre) {
   const at::Tensor activation = weight * 2.0;
   EXPECT_NE(scope.PackedOf(activation), nullptr);
   EXPECT_EQ(scope.PackedOf(activation.sum(0)), nullptr);
+  const at::Tensor rows = (weight * 2.0).view({512, 2});
+  EXPECT_NE(scope.PackedOf(rows), nullptr);
+  EXPECT_EQ(scope.PackedOf(rows.mean(-1, /*keepdim=*/true)), nullptr) << "a statistic of rows";
 }
 
 class ViewOfOwnMemory final : public torch::autograd::Function<ViewOfOwnMemory> {

@@ -80,7 +80,7 @@ struct OptimizerContext {
   // The ranks that divide tensors into parts, in the order of ModelPart.
   Communicator* tensor = nullptr;
   // By unit, the ranks that hold the same slice of it; null if this rank has nothing of the unit.
-  // Units with one group here have it together on all of its ranks.
+  // All ranks of a group have the same units with it.
   std::vector<Communicator*> replicas;
   // Gives a unit's values and state memory, with their contents, until Drop. Null if they have it
   // always.

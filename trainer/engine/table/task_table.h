@@ -92,8 +92,8 @@ struct PipelinePlace {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
 };
 
-// Returns true if the schedule puts off the gradients of weights. Divided gradients are not put off:
-// they would be whole for all blocks of a stage until the weights' turn.
+// Returns true if the schedule puts off the gradients of weights. Divided gradients are not put
+// off: they would be whole for all blocks of a stage until the weights' turn.
 bool SplitsBackward(const TableShape& shape, PipelineSchedule schedule);
 
 // Returns the table of one rank that has `micro_batches` micro-batches. Without a pipeline they run

@@ -84,15 +84,16 @@ constexpr int64_t kTokens = kSequence * kBatch;  // of a micro-batch
 constexpr int64_t kNumber = sizeof(double);
 
 planner::ModelShape Shape() {
-  return {.family = planner::ModelFamily::kLlama,
-          .layers = kLayers,
-          .heads = 4,
-          .key_value_heads = 2,
-          .width = kWidth,
-          .feed_forward_width = 48,
-          .positions = kSequence,
-          .vocabulary = 62,
-          .tied_head = false};
+  planner::ModelShape shape = {.family = planner::ModelFamily::kLlama,
+                               .layers = kLayers,
+                               .heads = 4,
+                               .width = kWidth,
+                               .positions = kSequence,
+                               .vocabulary = 62,
+                               .tied_head = false};
+  shape.key_value_heads = 2;
+  shape.feed_forward_width = 48;
+  return shape;
 }
 
 TrainingOptions Options() {

@@ -83,13 +83,27 @@ TEST(DisturbedRuns, TheFirstRankIsLostAndTheOtherTakesItsPlace) {
   Finish({&b, &c});
 }
 
-// All ranks are lost at step 17; others begin from the checkpoint of step 10.
+// Returns when the first rank has reported that the checkpoint of step 10 is whole, and is in step
+// 17.
+void AwaitCheckpointAndSteps(RankProcess& first) {
+  v1alpha1::CheckpointReport report;
+  do {
+    report = first.Await(FromTrainer::kCheckpoint).checkpoint();
+  } while (report.phase() == v1alpha1::CheckpointReport::STARTED);
+  ASSERT_EQ(report.phase(), v1alpha1::CheckpointReport::WRITTEN) << report.error();
+  ASSERT_EQ(report.version().step(), 10);
+  while (first.Await(FromTrainer::kHeartbeat).heartbeat().step() < 17) continue;
+}
+
+// All ranks are lost at step 17; others begin from the checkpoint of step 10. The first rank stays
+// in step 17 until it is killed, so that the checkpoint is written before.
 TEST(DisturbedRuns, AllRanksAreLostAndStepsAreTrainedAgain) {
   const auto spec = SpecOf("resumed");
   {
-    RankProcess a(spec, "trainer.after_vote=kill@17"), b(spec);
+    RankProcess a(spec, "trainer.after_vote=sleep:60000@17"), b(spec);
     Go(1, {&a, &b}, Prepare(1, {&a, &b}), Fresh());
-    EXPECT_EQ(a.End(kTimeoutMs)->signal, SIGKILL);
+    AwaitCheckpointAndSteps(a);
+    a.Kill();
   }
   RankProcess c(spec), d(spec);
   const auto ready = Prepare(2, {&c, &d});

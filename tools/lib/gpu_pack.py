@@ -14,7 +14,7 @@ import sys
 import shared_libraries
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIMIT = 60 << 20
+LIMIT = 64 << 20
 
 PROGRAMS = ["trainer/muster-trainer", "trainer/cuda/libmuster_cuda.so", "tests/gpu/conformance_on_gpu", "tests/gpu/divided_on_gpu",
             "tests/gpu/resume_on_gpu", "tests/parity/curve_run", "tests/parity/dump_run", "tests/bench/step_server", "trainer/cuda/kernels/kernel_benchmark"]

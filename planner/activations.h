@@ -12,13 +12,14 @@ namespace muster::planner {
 // The format of tensors that are saved for the backward pass.
 enum class SavedFormat { kWhole, kBf16, kInt8 };
 
-// INT8 rounds so many numbers, which lie one after the other, by a scale of their own.
+// The number of consecutive numbers that share one scale in INT8.
 inline constexpr int64_t kInt8Block = 256;
-// Tensors of fewer numbers are saved whole: they take little memory.
+// Smaller tensors are saved whole: they take little memory.
 inline constexpr int64_t kFewestPacked = 256;
 
 struct ActivationOptions {
-  // One block of so many is computed again before its backward pass. 0: none is.
+  // Every recompute_every-th block is computed again before its backward pass. 0 leaves all as they
+  // are.
   int32_t recompute_every = 0;
   // The format of what the other blocks save.
   SavedFormat format = SavedFormat::kWhole;
@@ -43,8 +44,8 @@ inline bool IsPacked(const ActivationOptions& options, int64_t block, int64_t bl
          !IsRecomputed(options, block, blocks);
 }
 
-// Returns the bytes of so many numbers, of a type of so many bytes, in a format. Numbers that are
-// no wider than BF16 stay as they are in it. Each block of INT8 has a scale besides, which is as
+// Returns the bytes that `numbers` numbers of `bytes_of_number` bytes each take in a format. BF16
+// leaves numbers as they are that are no wider. Each block of INT8 has a scale besides, which is as
 // wide as the numbers, but no narrower than FP32.
 int64_t PackedBytes(SavedFormat format, int64_t numbers, int64_t bytes_of_number);
 

@@ -126,7 +126,7 @@ void ExpectStateOf(const std::string& name, const DisturbedJobSpec& job, LocalRu
   ExpectStateOf(*undisturbed, run, job.steps);
 }
 
-// Kills one of so many ranks, and expects that the job goes on without loss and ends as an
+// Kills rank `victim` of `ranks`, and expects that the job goes on without loss and ends as an
 // undisturbed run of `undisturbed` does.
 void ExpectGoesOnWithout(size_t victim, size_t ranks, const std::string& name,
                          const DisturbedJobSpec& job, const DisturbedJobSpec& undisturbed) {

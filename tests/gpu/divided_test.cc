@@ -20,10 +20,8 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/comm/staged_communicator.h"
 #include "trainer/engine/state/training_state.h"
-#include "trainer/engine/store/rejoin.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/train_ranks.h"
-#include "trainer/model/families/model_factory.h"
 #include "trainer/model/sequence_order.h"
 
 namespace muster::trainer {
@@ -55,16 +53,8 @@ std::unique_ptr<TrainingState> MakeRank(const planner::ModelShape& shape, Traini
   const auto device = UseDevice(DeviceName());
   EXPECT_TRUE(device.ok()) << device.status();
   if (!device.ok()) return nullptr;
-  const CopyPlace place = PlaceOf(mesh, rank);
   options.device = *device;
-  options.parts = place.part.count;
-  options.stages = mesh.pipeline;
-  auto state = TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr,
-                                     place.part.index, mesh.CoordinatesOf(rank).pipeline);
-  EXPECT_TRUE(state.ok()) << state.status();
-  if (!state.ok()) return nullptr;
-  EXPECT_TRUE((*state)->InitializeFresh().ok());
-  return *std::move(state);
+  return MakeRankState(shape, options, mesh, rank);
 }
 
 struct Case {

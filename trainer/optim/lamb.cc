@@ -14,7 +14,7 @@
 namespace muster::trainer {
 namespace {
 
-// The updates of so many elements, whole chunks, are in memory at a time.
+// The number of elements, in whole chunks, whose updates are in memory at a time.
 constexpr int64_t kBlock = 256 * kChunkElements;
 
 // Some elements of a slice, which share one weight decay: from `begin` of the unit on.

@@ -40,8 +40,8 @@ at::Tensor PartIn(const at::Tensor& whole, const OptimizerTensor& tensor, ModelP
   return view;
 }
 
-// Exchanges flat pieces: `pieces[i]` goes to rank i. Returns what came, by rank, so many elements
-// from each.
+// Sends `pieces[i]`, which is flat, to rank i of the group. Returns what rank i sent, of counts[i]
+// elements, by i.
 absl::StatusOr<std::vector<at::Tensor>> Exchange(Communicator& group,
                                                  const std::vector<at::Tensor>& pieces,
                                                  const std::vector<int64_t>& counts,

@@ -11,9 +11,9 @@ namespace muster::trainer {
 // Muon (Jordan et al., 2024) in the form of Liu et al. (2025), for each matrix x of gradient g:
 //   m <- beta1 m + g
 //   x <- (1 - rate decay) x - rate 0.2 sqrt(max(rows, columns)) O(g + beta1 m)
-// where O is that of newton_schulz.h. The factor gives its steps the size of AdamW's, so that rate
-// and decay are AdamW's. AdamW updates tensors of one or of more than two dimensions, and those of
-// the model's first and last block, which are its embeddings and its head.
+// where O(U S V^T) is about U V^T, by five Newton-Schulz steps. The factor gives its steps the size
+// of AdamW's, so that rate and decay are AdamW's. AdamW updates tensors of one or of more than two
+// dimensions, and those of the model's first and last block, which are its embeddings and its head.
 //
 // Prepare() turns each whole matrix on one of the ranks that hold it (matrix_owners.h). The state
 // is exp_avg, which is m, and exp_avg_sq, which stays zero for matrices. Beside it there is scratch

@@ -8,12 +8,6 @@
 #include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
-namespace {
-
-int64_t RoundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
-
-}  // namespace
-
 TensorSquares::TensorSquares(const std::vector<OptimizerUnit>& units, int kinds) : kinds_(kinds) {
   at::TensorOptions options;
   for (const OptimizerUnit& unit : units) {
@@ -30,7 +24,6 @@ TensorSquares::TensorSquares(const std::vector<OptimizerUnit>& units, int kinds)
                          .part = tensor.part});
       partials_count_ += of_unit.back().count;
     }
-    tensors_count_ += of_unit.size();
   }
   sums_ = at::zeros({kinds_, partials_count_}, options.dtype(at::kDouble));
 }

@@ -1,7 +1,6 @@
 #ifndef MUSTER_TRAINER_OPTIM_TENSOR_SQUARES_H_
 #define MUSTER_TRAINER_OPTIM_TENSOR_SQUARES_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -46,7 +45,6 @@ class TensorSquares {
   const int kinds_;
   std::vector<std::vector<Partials>> partials_;  // by unit and tensor
   int64_t partials_count_ = 0;                   // of one kind
-  size_t tensors_count_ = 0;
   at::Tensor sums_;  // FP64 [kinds, partials_count_], where the units are
 };
 

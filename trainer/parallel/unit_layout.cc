@@ -11,8 +11,6 @@
 namespace muster::trainer {
 namespace {
 
-int64_t RoundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
-
 // Returns the blocks that declare each name.
 absl::StatusOr<std::map<std::string, std::vector<int>>> FindUsers(
     const std::vector<BlockParameters>& blocks) {

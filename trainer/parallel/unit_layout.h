@@ -21,6 +21,8 @@ namespace muster::trainer {
 inline constexpr int64_t kChunkElements = 4096;
 // Tensors start at multiples of 64 bytes of the narrowest parameter type (4 bytes).
 inline constexpr int64_t kTensorAlignment = 16;
+// Returns the smallest multiple of `to` that is not less than `x`. Requires x >= 0 and to > 0.
+inline int64_t RoundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 struct UnitTensor {
   ParameterSpec spec;          // of the whole tensor

@@ -35,7 +35,7 @@ struct MatrixRow {
   planner::ActivationOptions activations = {};
 
   int workers() const { return ranks / together(); }
-  // Each stage of the pipeline has so many runs of blocks.
+  // Returns the number of runs of blocks that each stage of the pipeline has.
   int chunks() const { return FewestChunks(schedule); }
   // The ranks that work on one micro-batch.
   int together() const { return tensor * pipeline * context; }

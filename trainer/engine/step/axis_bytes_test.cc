@@ -22,11 +22,10 @@
 #include "trainer/engine/link/round_groups.h"
 #include "trainer/engine/state/training_state.h"
 #include "trainer/engine/step/engine.h"
-#include "trainer/engine/store/rejoin.h"
 #include "trainer/engine/testing/forwarding_communicator.h"
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/synthetic_feed.h"
-#include "trainer/model/families/model_factory.h"
+#include "trainer/engine/testing/train_ranks.h"
 #include "trainer/model/sequence_order.h"
 
 namespace muster::trainer {
@@ -109,19 +108,15 @@ TrainingOptions Options() {
 // put in its place. Returns the counts by rank.
 using Watch = Communicator*& (*)(RoundGroups&);
 std::vector<std::unique_ptr<CountingCommunicator>> CountStep(const MeshShape& mesh,
-                                                             TrainingOptions options, Watch watch) {
+                                                             const TrainingOptions& options,
+                                                             Watch watch) {
   LocalGroups groups(mesh);
   std::vector<std::unique_ptr<CountingCommunicator>> counts(static_cast<size_t>(mesh.size()));
   std::vector<std::thread> threads;
   for (int r = 0; r < mesh.size(); ++r) {
-    threads.emplace_back([&, options, r]() mutable {
-      const CopyPlace place = PlaceOf(mesh, r);
-      options.parts = place.part.count;
-      options.stages = mesh.pipeline;
-      auto state = TrainingState::Create(*MakeModel(Shape()), options, place.shard, nullptr,
-                                         place.part.index, mesh.CoordinatesOf(r).pipeline);
-      ASSERT_TRUE(state.ok()) << state.status();
-      ASSERT_TRUE((*state)->InitializeFresh().ok());
+    threads.emplace_back([&, r] {
+      const auto state = MakeRankState(Shape(), options, mesh, r);
+      ASSERT_NE(state, nullptr);
       RoundGroups of_rank = groups.Of(r);
       Communicator*& watched = watch(of_rank);
       counts[static_cast<size_t>(r)] = std::make_unique<CountingCommunicator>(*watched);
@@ -129,7 +124,7 @@ std::vector<std::unique_ptr<CountingCommunicator>> CountStep(const MeshShape& me
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
       SyntheticFeed feed(options, Shape().vocabulary);
-      Engine engine(**state, feed, timer, interrupt);
+      Engine engine(*state, feed, timer, interrupt);
       const absl::Status begun = engine.BeginAlone(of_rank);
       ASSERT_TRUE(begun.ok()) << begun;
       const absl::Status computed = engine.ComputeGradients();
@@ -198,10 +193,10 @@ TEST(AxisBytesTest, ShardsGatherValuesTwiceAndScatterGradientsOnce) {
   TrainingOptions options = Options();
   options.divided = {.values = true, .gradients = true};
   const MeshShape mesh{.shard = 2};
-  const auto whole = TrainingState::Create(*MakeModel(Shape()), Options());
-  ASSERT_TRUE(whole.ok()) << whole.status();
+  const auto whole = MakeRankState(Shape(), Options(), {}, 0);
+  ASSERT_NE(whole, nullptr);
   std::vector<int64_t> bytes;  // of the blocks
-  for (const Unit& unit : (*whole)->units()) bytes.push_back(unit.layout().elements * kNumber);
+  for (const Unit& unit : whole->units()) bytes.push_back(unit.layout().elements * kNumber);
   ASSERT_EQ(bytes.size(), size_t{kLayers + 2});
   const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   const int64_t rounds = kMicroBatches / 2;

@@ -60,18 +60,6 @@ TrainingOptions Options() {
   return options;
 }
 
-std::unique_ptr<TrainingState> MakeRank(const planner::ModelShape& shape, TrainingOptions options,
-                                        const MeshShape& mesh, int rank) {
-  const CopyPlace place = PlaceOf(mesh, rank);
-  options.parts = place.part.count;
-  options.stages = mesh.pipeline;
-  auto state = TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr,
-                                     place.part.index, mesh.CoordinatesOf(rank).pipeline);
-  EXPECT_TRUE(state.ok()) << state.status();
-  EXPECT_TRUE((*state)->InitializeFresh().ok());
-  return *std::move(state);
-}
-
 // The tensors of a model as a whole, flat, put together of the parts that ranks have.
 class Whole {
  public:
@@ -109,7 +97,7 @@ std::map<std::string, at::Tensor> Gradients(const planner::ModelShape& shape,
   std::vector<std::thread> threads;
   for (int r = 0; r < mesh.size(); ++r) {
     threads.emplace_back([&, r] {
-      states[static_cast<size_t>(r)] = MakeRank(shape, options, mesh, r);
+      states[static_cast<size_t>(r)] = MakeRankState(shape, options, mesh, r);
       TrainingState& state = *states[static_cast<size_t>(r)];
       const std::atomic<bool> interrupt = false;
       PhaseTimer timer(Clock::Real(), Phase::kOther);
@@ -136,12 +124,6 @@ void ExpectNear(const std::map<std::string, at::Tensor>& got,
     const double scale = tensor.abs().max().item<double>();
     EXPECT_TRUE(error <= 1e-10 * scale) << name << ": " << error << " of " << scale;
   }
-}
-
-std::string Name(const MeshShape& mesh, const Division& divided) {
-  return absl::StrCat("pipeline ", mesh.pipeline, " x ", mesh.data, " x ", mesh.shard,
-                      " x context ", mesh.context, " x tensor ", mesh.tensor,
-                      divided.gradients ? ", gradients" : "", divided.values ? ", values" : "");
 }
 
 std::string Name(PipelineSchedule schedule) {
@@ -171,7 +153,7 @@ TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
     const auto one = Gradients(shape, options, {});
     for (const MeshShape& mesh : {MeshShape{.tensor = 2}, MeshShape{.data = 2, .tensor = 2},
                                   MeshShape{.shard = 3, .tensor = 2}}) {
-      SCOPED_TRACE(Name(mesh, {}));
+      SCOPED_TRACE(NameOf(mesh, {}));
       ExpectNear(Gradients(shape, options, mesh), one);
     }
     for (const PipelineSchedule schedule : kSchedules) {
@@ -183,7 +165,7 @@ TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
             MeshShape{.pipeline = 2, .data = 2, .tensor = 2}}) {
         // A chunk has at least one of the model's five blocks.
         if (mesh.pipeline * options.chunks > 5) continue;
-        SCOPED_TRACE(Name(mesh, {}) + Name(schedule));
+        SCOPED_TRACE(NameOf(mesh, {}) + Name(schedule));
         ExpectNear(Gradients(shape, options, mesh), one);
       }
     }
@@ -195,7 +177,7 @@ TEST_P(DividedModelTest, EveryGradientIsThatOfOneRank) {
            {MeshShape{.context = 2}, MeshShape{.context = 4}, MeshShape{.data = 2, .context = 2},
             MeshShape{.shard = 3, .context = 2}, MeshShape{.context = 2, .tensor = 2},
             MeshShape{.pipeline = 2, .shard = 2, .context = 2, .tensor = 2}}) {
-        SCOPED_TRACE(Name(mesh, {}) + Name(exchange));
+        SCOPED_TRACE(NameOf(mesh, {}) + Name(exchange));
         ExpectNear(Gradients(shape, options, mesh), one);
       }
     }
@@ -207,7 +189,7 @@ TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
   TrainingOptions options = Options();
   const auto train = [&](const MeshShape& mesh) {
     return TrainRanks(mesh, shape.vocabulary, 6,
-                      [&](int rank) { return MakeRank(shape, options, mesh, rank); });
+                      [&](int rank) { return MakeRankState(shape, options, mesh, rank); });
   };
   const RankResult one = train({})[0];
   EXPECT_LT(one.losses.back(), one.losses.front());
@@ -221,7 +203,7 @@ TEST_P(DividedModelTest, TheCurveIsThatOfOneRankUnderEveryDivision) {
     options.context_exchange = mesh.shard == 1 ? ContextExchange::kHeads : ContextExchange::kRing;
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
-      SCOPED_TRACE(Name(mesh, divided));
+      SCOPED_TRACE(NameOf(mesh, divided));
       options.pipeline_schedule = mesh.pipeline != 2  ? PipelineSchedule::kOneForwardOneBackward
                                   : divided.values    ? PipelineSchedule::kZeroBubbleV
                                   : divided.gradients ? PipelineSchedule::kInterleaved
@@ -247,12 +229,12 @@ TEST_P(DividedModelTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
   options.deterministic = true;
   const auto train = [&](const MeshShape& mesh) {
     return TrainRanks(mesh, shape.vocabulary, 6,
-                      [&](int rank) { return MakeRank(shape, options, mesh, rank); });
+                      [&](int rank) { return MakeRankState(shape, options, mesh, rank); });
   };
   const std::vector<RankResult> one = train({.tensor = 2});
   for (const MeshShape& mesh :
        {MeshShape{.data = 2, .tensor = 2}, MeshShape{.shard = 2, .tensor = 2}}) {
-    SCOPED_TRACE(Name(mesh, {}));
+    SCOPED_TRACE(NameOf(mesh, {}));
     const std::vector<RankResult> results = train(mesh);
     for (size_t r = 0; r < results.size(); ++r) {
       EXPECT_EQ(results[r].losses, one[0].losses);
@@ -265,7 +247,7 @@ TEST_P(DividedModelTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
     const std::vector<RankResult> halves = train({.context = 2});
     for (const MeshShape& mesh :
          {MeshShape{.data = 3, .context = 2}, MeshShape{.shard = 2, .context = 2}}) {
-      SCOPED_TRACE(Name(mesh, {}) + Name(exchange));
+      SCOPED_TRACE(NameOf(mesh, {}) + Name(exchange));
       for (const RankResult& result : train(mesh)) {
         EXPECT_EQ(result.losses, halves[0].losses);
         EXPECT_EQ(result.norms, halves[0].norms);
@@ -276,7 +258,7 @@ TEST_P(DividedModelTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorkers) {
   const std::vector<RankResult> stages = train({.pipeline = 2});
   for (const MeshShape& mesh :
        {MeshShape{.pipeline = 2, .data = 3}, MeshShape{.pipeline = 2, .shard = 2}}) {
-    SCOPED_TRACE(Name(mesh, {}));
+    SCOPED_TRACE(NameOf(mesh, {}));
     const std::vector<RankResult> results = train(mesh);
     const size_t of_stage = results.size() / 2;
     for (size_t r = 0; r < results.size(); ++r) {
@@ -298,7 +280,8 @@ TEST_P(DividedModelTest, BlocksThatAreComputedAgainGiveTheSameBits) {
   const auto compare = [&](TrainingOptions options, const MeshShape& mesh) {
     const auto kept = Gradients(shape, options, mesh);
     for (const int every : {1, 2}) {
-      SCOPED_TRACE(absl::StrCat(Name(mesh, {}), Name(options.pipeline_schedule), " every ", every));
+      SCOPED_TRACE(
+          absl::StrCat(NameOf(mesh, {}), Name(options.pipeline_schedule), " every ", every));
       options.activations.recompute_every = every;
       ExpectSameBits(Gradients(shape, options, mesh), kept);
     }
@@ -322,12 +305,12 @@ TEST_P(DividedModelTest, TrainingWithBlocksThatAreComputedAgainGivesTheSameBits)
   for (const MeshShape& mesh : {MeshShape{.shard = 2}, MeshShape{.pipeline = 2, .shard = 2}}) {
     for (const Division& divided :
          {Division{}, Division{.gradients = true}, Division{.values = true, .gradients = true}}) {
-      SCOPED_TRACE(Name(mesh, divided));
+      SCOPED_TRACE(NameOf(mesh, divided));
       options.divided = divided;
       const auto train = [&](int every) {
         options.activations.recompute_every = every;
         return TrainRanks(mesh, shape.vocabulary, 4,
-                          [&](int rank) { return MakeRank(shape, options, mesh, rank); });
+                          [&](int rank) { return MakeRankState(shape, options, mesh, rank); });
       };
       const std::vector<RankResult> kept = train(0), again = train(1);
       for (size_t r = 0; r < kept.size(); ++r) {
@@ -358,7 +341,7 @@ TEST_P(DividedModelTest, GradientsOfPackedActivationsAreThoseOfOneRank) {
                                              : "transformer.h.0.mlp.dense_4h_to_h.weight";
     EXPECT_FALSE(one.at(rounded).equal(whole.at(rounded))) << rounded;
     const auto compare = [&](const MeshShape& mesh) {
-      SCOPED_TRACE(Name(mesh, options.divided));
+      SCOPED_TRACE(NameOf(mesh, options.divided));
       ExpectNear(Gradients(shape, options, mesh), one);
     };
     compare({.pipeline = 2, .shard = 2});
@@ -411,7 +394,7 @@ TEST(DividedModelRefusalTest, ASequenceThatRanksCannotDivideIsRefused) {
   options.context_exchange = ContextExchange::kRing;
   const MeshShape mesh{.context = 4};
   LocalGroups groups(mesh);
-  const auto state = MakeRank(Shape(ModelFamily::kGpt2), options, mesh, 0);
+  const auto state = MakeRankState(Shape(ModelFamily::kGpt2), options, mesh, 0);
   const std::atomic<bool> interrupt = false;
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   SyntheticFeed feed(options, 61);

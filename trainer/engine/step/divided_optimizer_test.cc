@@ -82,9 +82,8 @@ struct Trained {
   Tensors weights;
 };
 
-Trained Train(const planner::ModelShape& shape, TrainingOptions options, const MeshShape& mesh) {
-  options.parts = mesh.tensor;
-  options.stages = mesh.pipeline;
+Trained Train(const planner::ModelShape& shape, const TrainingOptions& options,
+              const MeshShape& mesh) {
   LocalGroups groups(mesh);
   Trained out{.ranks = std::vector<RankResult>(static_cast<size_t>(mesh.size()))};
   std::vector<std::unique_ptr<TrainingState>> states(out.ranks.size());
@@ -92,12 +91,8 @@ Trained Train(const planner::ModelShape& shape, TrainingOptions options, const M
   for (size_t r = 0; r < states.size(); ++r) {
     threads.emplace_back([&, r] {
       const int rank = static_cast<int>(r);
-      const CopyPlace place = PlaceOf(mesh, rank);
-      auto state = TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr,
-                                         place.part.index, place.stage.index);
-      ASSERT_TRUE(state.ok()) << state.status();
-      ASSERT_TRUE((*state)->InitializeFresh().ok());
-      states[r] = *std::move(state);
+      states[r] = MakeRankState(shape, options, mesh, rank);
+      ASSERT_NE(states[r], nullptr);
       out.ranks[r] = TrainRank(*states[r], shape.vocabulary, kSteps, groups.Of(rank));
     });
   }
@@ -120,12 +115,6 @@ void ExpectNear(const Trained& got, const Trained& want) {
     const double scale = tensor.abs().max().item<double>();
     EXPECT_TRUE(error <= 1e-10 * scale) << name << ": " << error << " of " << scale;
   }
-}
-
-std::string Name(const MeshShape& mesh, const Division& divided) {
-  return absl::StrCat("pipeline ", mesh.pipeline, " x ", mesh.data, " x ", mesh.shard,
-                      " x context ", mesh.context, " x tensor ", mesh.tensor,
-                      divided.gradients ? ", gradients" : "", divided.values ? ", values" : "");
 }
 
 struct Case {
@@ -168,7 +157,7 @@ TEST_P(DividedOptimizerTest, WeightsAreThoseOfOneRankUnderEveryDivision) {
       if (mesh.shard == 1 ? divided.gradients : mesh.tensor * mesh.data > 1 && !divided.values) {
         continue;
       }
-      SCOPED_TRACE(Name(mesh, divided));
+      SCOPED_TRACE(NameOf(mesh, divided));
       options.divided = divided;
       ExpectNear(Train(shape, options, mesh), one);
     }
@@ -190,7 +179,7 @@ TEST_P(DividedOptimizerTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorker
         mesh.tensor = fixed.tensor;
         mesh.pipeline = fixed.pipeline;
         options.divided = {.values = mesh.data == 1, .gradients = mesh.data == 1};
-        SCOPED_TRACE(Name(mesh, options.divided));
+        SCOPED_TRACE(NameOf(mesh, options.divided));
         const Trained got = Train(shape, options, mesh);
         for (const auto& rank : got.ranks) EXPECT_EQ(rank.losses, want.ranks[0].losses);
         for (const auto& [name, tensor] : want.weights) {

@@ -206,8 +206,8 @@ std::vector<Pass> AlternatingPasses(const TableShape& shape, const PipelinePlace
   const auto ahead =
       static_cast<size_t>(PassesAhead(shape.cut, place, groups, static_cast<int>(all)));
   const bool splits = SplitsBackward(shape, place.schedule);
-  // A stage puts the gradients of its weights off by so many micro-batches. Later stages wait
-  // longer at the end of a step.
+  // The number of micro-batches by which a stage puts off the gradients of its weights. Later
+  // stages wait longer at the end of a step.
   const size_t lag = shape.one_at_a_time ? 0 : static_cast<size_t>(place.stage);
   std::vector<Pass> passes;
   size_t forward = 0, weights = 0;
@@ -271,13 +271,11 @@ class FoldedStages {
   };
 
   bool SharesAUnit(int s) const {
-    const auto is_in = [&](int block, int chunk) {
-      const int run = shape_.cut.RunOf(s, chunk);
-      return block >= shape_.cut.first(run) && block < shape_.cut.first(run + 1);
-    };
     return std::any_of(shape_.unit_users.begin(), shape_.unit_users.end(), [&](const auto& users) {
       const auto in = [&](int chunk) {
-        return std::any_of(users.begin(), users.end(), [&](int b) { return is_in(b, chunk); });
+        const int run = shape_.cut.RunOf(s, chunk);
+        return std::any_of(users.begin(), users.end(),
+                           [&](int block) { return shape_.cut.RunOfBlock(block) == run; });
       };
       return in(0) && in(1);
     });
@@ -406,11 +404,12 @@ std::vector<std::vector<int>> WholeAfter(const TableShape& shape, const std::vec
   return whole;
 }
 
-// Returns true if a stage has users of the unit.
-bool IsOfStage(const TableShape& shape, int unit, int stage) {
+// Returns the first block of a stage that uses the unit, or -1.
+int FirstUserOf(const TableShape& shape, int unit, int stage) {
   const std::vector<int>& users = shape.unit_users[static_cast<size_t>(unit)];
-  return std::any_of(users.begin(), users.end(),
-                     [&](int block) { return shape.cut.StageOf(block) == stage; });
+  const auto found = std::find_if(users.begin(), users.end(),
+                                  [&](int block) { return shape.cut.StageOf(block) == stage; });
+  return found == users.end() ? -1 : *found;
 }
 
 // Appends passes through blocks, with the values that they need gathered one block ahead, and after
@@ -470,21 +469,15 @@ int RoundsOf(const TableShape& shape, int micro_batches, int most) {
 // later blocks use.
 class ReduceOrder {
  public:
-  ReduceOrder(const TableShape& shape, const std::vector<Pass>& passes) {
-    std::map<int, int> first_user;  // by unit
+  ReduceOrder(const TableShape& shape, int stage) {
+    std::vector<int> first_users;  // by unit
     for (size_t u = 0; u < shape.unit_users.size(); ++u) {
-      for (const Pass& pass : passes) {
-        const int block = pass.task.block;
-        if (!std::binary_search(shape.unit_users[u].begin(), shape.unit_users[u].end(), block)) {
-          continue;
-        }
-        const auto [found, is_new] = first_user.try_emplace(static_cast<int>(u), block);
-        found->second = std::min(found->second, block);
-        if (is_new) units_.push_back(static_cast<int>(u));
-      }
+      first_users.push_back(FirstUserOf(shape, static_cast<int>(u), stage));
+      if (first_users.back() >= 0) units_.push_back(static_cast<int>(u));
     }
-    std::stable_sort(units_.begin(), units_.end(),
-                     [&](int a, int b) { return first_user.at(a) > first_user.at(b); });
+    std::stable_sort(units_.begin(), units_.end(), [&](int a, int b) {
+      return first_users[static_cast<size_t>(a)] > first_users[static_cast<size_t>(b)];
+    });
   }
 
   void IsWhole(int unit, TaskTable& table) {
@@ -505,7 +498,7 @@ TaskTable TableOf(const TableShape& shape, const std::vector<Pass>& passes, int 
   TaskTable table;
   const int units = static_cast<int>(shape.unit_users.size());
   const std::vector<std::vector<int>> whole_after = WholeAfter(shape, passes);
-  ReduceOrder order(shape, passes);
+  ReduceOrder order(shape, stage);
   Append(shape, passes, micro_batches, table, [&](size_t pass) {
     const bool last = passes[pass].task.micro_batch == rounds - 1;
     for (const int unit : whole_after[pass]) {
@@ -521,7 +514,7 @@ TaskTable TableOf(const TableShape& shape, const std::vector<Pass>& passes, int 
   table.push_back({.kind = TaskKind::kApply});
   const bool refresh = shape.divided && !shape.values_divided;
   for (int u = 0; refresh && u < units; ++u) {
-    if (!IsOfStage(shape, u, stage)) continue;
+    if (FirstUserOf(shape, u, stage) < 0) continue;
     table.push_back({.kind = TaskKind::kGather, .unit = u});
   }
   return table;

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
+#include "planner/model_shape.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/link/phase_timer.h"
@@ -21,6 +25,7 @@
 #include "trainer/engine/testing/local_groups.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/kernels/kernels.h"
+#include "trainer/model/families/model_factory.h"
 #include "trainer/offload/state_file.h"
 #include "trainer/parallel/flat_memory.h"
 
@@ -80,6 +85,29 @@ inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
     result.optimizer_bytes += part.elements.nbytes();
   }
   return result;
+}
+
+// Returns the initialised state of a rank of the layout, with its part, stage and shard of a model;
+// null, with a failure of the test, if it cannot be made.
+inline std::unique_ptr<TrainingState> MakeRankState(const planner::ModelShape& shape,
+                                                    TrainingOptions options, const MeshShape& mesh,
+                                                    int rank) {
+  const CopyPlace place = PlaceOf(mesh, rank);
+  options.parts = place.part.count;
+  options.stages = place.stage.count;
+  auto state = TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr,
+                                     place.part.index, place.stage.index);
+  EXPECT_TRUE(state.ok()) << state.status();
+  if (!state.ok()) return nullptr;
+  EXPECT_TRUE((*state)->InitializeFresh().ok());
+  return *std::move(state);
+}
+
+// Returns the layout and what it divides, for messages.
+inline std::string NameOf(const MeshShape& mesh, const Division& divided) {
+  return absl::StrCat("pipeline ", mesh.pipeline, " x ", mesh.data, " x ", mesh.shard,
+                      " x context ", mesh.context, " x tensor ", mesh.tensor,
+                      divided.gradients ? ", gradients" : "", divided.values ? ", values" : "");
 }
 
 // Makes the state of a rank, which holds the rank's shard and is initialised.

@@ -1,5 +1,7 @@
 #include "tests/wire/transcript.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -108,6 +110,23 @@ std::set<std::string> FieldsOf(const Transcript& transcript) {
         [&](Message&, const FieldDescriptor&, const std::string& name) { names.insert(name); });
   }
   return names;
+}
+
+Transcript WithTimedFieldsOf(const Transcript& earlier, const Transcript& today) {
+  const std::set<std::string> said = FieldsOf(today);
+  Transcript result = today;
+  auto place = result.utterances.begin();
+  for (const Utterance& utterance : earlier.utterances) {
+    if (!IsTimed(utterance)) {
+      while (place != result.utterances.end() && IsTimed(*place)) ++place;
+      if (place != result.utterances.end()) ++place;
+      continue;
+    }
+    const std::set<std::string> fields = FieldsOf({{utterance}});
+    if (std::includes(said.begin(), said.end(), fields.begin(), fields.end())) continue;
+    place = std::next(result.utterances.insert(place, utterance));
+  }
+  return result;
 }
 
 Transcript WithoutFields(const Transcript& transcript, const std::set<std::string>& names) {

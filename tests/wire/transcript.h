@@ -38,6 +38,11 @@ std::string KindOf(const Utterance& utterance);
 // of steps.
 bool IsTimed(const Utterance& utterance);
 
+// Returns `today` with those timed messages of `earlier` that have a field which `today` lacks,
+// each after as many other messages as in `earlier`. A transcript that is recorded anew would
+// otherwise lose the fields that a fast machine had no time to say.
+Transcript WithTimedFieldsOf(const Transcript& earlier, const Transcript& today);
+
 // Returns the dotted names of all fields that some message has, e.g. "agent.hello.worker.job".
 std::set<std::string> FieldsOf(const Transcript& transcript);
 

@@ -26,6 +26,11 @@ Utterance Heartbeat() {
   message.mutable_heartbeat();
   return {Speaker::kAgent, message.SerializeAsString()};
 }
+Utterance HeartbeatWhileLoading() {
+  AgentMessage message;
+  message.mutable_heartbeat()->set_loading(true);
+  return {Speaker::kAgent, message.SerializeAsString()};
+}
 Utterance Ready() {
   AgentMessage message;
   message.mutable_ready();
@@ -65,6 +70,17 @@ TEST(TranscriptTest, FieldsAreNamedAndTakenAway) {
                                           "operator.welcome", "operator.welcome.term"));
   EXPECT_THAT(FieldsOf(WithoutFields(said, {"agent.hello.protocols", "operator.welcome.term"})),
               ElementsAre("agent.hello", "agent.hello.host", "operator.welcome"));
+}
+
+TEST(TranscriptTest, ARecordingOfAFastMachineKeepsTheTimedFieldsOfTheLast) {
+  const Transcript earlier = {{Hello("a"), Welcome(), HeartbeatWhileLoading(), Ready(), Go()}};
+  const Transcript fast = {{Hello("a"), Welcome(), Ready(), Heartbeat(), Go()}};
+  std::vector<std::string> kinds;
+  const Transcript kept = WithTimedFieldsOf(earlier, fast);
+  for (const Utterance& utterance : kept.utterances) kinds.push_back(KindOf(utterance));
+  EXPECT_THAT(kinds, ElementsAre("hello", "welcome", "heartbeat", "ready", "heartbeat", "go"));
+  EXPECT_EQ(FieldsOf(kept), FieldsOf(earlier));
+  EXPECT_EQ(WithTimedFieldsOf(earlier, kept).utterances.size(), kept.utterances.size());
 }
 
 TEST(TranscriptTest, APlayerAwaitsWhatWasSaidBeforeItsNextMessage) {

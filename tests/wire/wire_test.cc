@@ -205,8 +205,10 @@ TEST_F(WireTest, TheNewestTranscriptHasEveryFieldThatProgramsUseToday) {
   ASSERT_TRUE(JobSucceeds()) << world_.Job().status.DebugString();
   const Transcript today = relay.transcript();
   const std::string outputs = absl::StrCat(getenv("TEST_UNDECLARED_OUTPUTS_DIR"), "/transcript");
-  ASSERT_TRUE(WriteFileAtomically(FileSystem(), outputs, today.ToText()).ok());
-  const std::set<std::string> known = FieldsOf(Read(v1alpha1::kNewestProtocol));
+  const Transcript newest = Read(v1alpha1::kNewestProtocol);
+  ASSERT_TRUE(
+      WriteFileAtomically(FileSystem(), outputs, WithTimedFieldsOf(newest, today).ToText()).ok());
+  const std::set<std::string> known = FieldsOf(newest);
   std::vector<std::string> unknown;
   for (const std::string& field : FieldsOf(today)) {
     if (known.count(field) == 0) unknown.push_back(field);

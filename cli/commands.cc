@@ -35,9 +35,8 @@ std::vector<Command> JobCommands() {
        {},
        Names::kJob},
       {"tune",
-       "tune JOB [learningRate=NUMBER] [clipNorm=NUMBER] [globalBatch=NUMBER] [--from-step N] "
-       "[--wait]",
-       "change how a running job trains, at one step on all ranks",
+       "tune JOB NAME=NUMBER... [--from-step N] [--wait]",
+       "change the learningRate, clipNorm or globalBatch of a job while it trains",
        &TuneMain,
        &TuneFlags,
        {},

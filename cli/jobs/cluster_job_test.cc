@@ -45,6 +45,9 @@ class ClusterJobTest : public ::testing::Test {
       return peer.Answer(403, R"({"kind":"Status","code":403,"reason":"Forbidden",
           "message":"u may not update trainingjobs"})");
     }
+    if (absl::StartsWith(request, "PUT ")) {
+      return peer.Answer(200, request.substr(request.find("\r\n\r\n") + 4));
+    }
     return peer.Answer(200, absl::StrCat(R"({"apiVersion": "muster.dev/v1alpha1",
         "kind": "TrainingJob", "metadata": {"name": "gpt", "namespace": "team", "uid": "1",
         "resourceVersion": "7"}, "spec": )",
@@ -88,7 +91,7 @@ TEST_F(ClusterJobTest, TuneIsTheCallersOwnWriteInTheNameOfItsUser) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a command of its own"));
   for (const std::string& request : requests()) EXPECT_FALSE(absl::StartsWith(request, "PUT "));
   spec_ = R"({"workers": {"count": 2}, "trainer": {"model": {"preset": "gpt2-nano"},
-      "data": {"uri": "s3://b/t"}, "train": {"steps": 100}}, "checkpoint": {"uri": "s3://b/c"}})";
+      "data": {"uri": "/data/t"}, "train": {"steps": 100}}, "checkpoint": {"uri": "/out"}})";
   EXPECT_EQ(TuneMain({"gpt", "learningRate=1e-4", "--kubeconfig", kubeconfig_}), kExitOk);
   const std::string write = requests().back();
   EXPECT_TRUE(absl::StartsWith(write, "PUT ")) << write;

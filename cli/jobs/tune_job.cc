@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/jobs/apply.h"
 #include "operator/api/training_job.h"
@@ -29,6 +30,16 @@ absl::StatusOr<std::string> Await(kube::Api& api, const kube::ObjectKey& key, in
   }
 }
 
+// An API server drops fields that its CustomResourceDefinition does not have.
+absl::Status CheckStored(const Json& stored, int place) {
+  MUSTER_ASSIGN_OR_RETURN(const TrainingJob job, control::ParseTrainingJob(stored));
+  if (job.spec.trainer().tunings_size() > place) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the API server did not store spec.trainer.tunings, and nothing has changed: its "
+      "CustomResourceDefinition is older than this program; apply "
+      "deploy/crd/muster.dev_trainingjobs.yaml");
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<int>> TuneJob(kube::Api& api, const kube::ObjectKey& key,
@@ -42,8 +53,10 @@ absl::StatusOr<std::optional<int>> TuneJob(kube::Api& api, const kube::ObjectKey
     }
     MUSTER_ASSIGN_OR_RETURN(const std::optional<int> place,
                             control::Tune(request, job.status, job.spec));
-    written = api.Update(kube::kTrainingJobs, control::ToJson(job)).status();
-    if (written.ok()) return place;
+    const absl::StatusOr<Json> stored = api.Update(kube::kTrainingJobs, control::ToJson(job));
+    if (stored.ok() && place) MUSTER_RETURN_IF_ERROR(CheckStored(*stored, *place));
+    if (stored.ok()) return place;
+    written = stored.status();
     if (!absl::IsAborted(written)) break;
   }
   return written;

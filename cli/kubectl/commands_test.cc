@@ -61,7 +61,10 @@ class PluginTest : public ::testing::Test {
     const std::string& path = words[1];
     if (absl::StrContains(path, "/log?")) return AnswerLog(path, peer);
     MutexLock lock(mu_);
-    if (words[0] == "PUT") writes_.push_back(request);
+    if (words[0] == "PUT") {
+      writes_.push_back(request);
+      if (!prunes_) return peer.Answer(200, request.substr(request.find("\r\n\r\n") + 4));
+    }
     if (absl::StrContains(path, "/pods?")) return peer.Answer(200, Pods());
     if (absl::StrContains(path, "/trainingjobs/gpt")) return peer.Answer(200, Job());
     return peer.Answer(404, R"({"kind": "Status", "code": 404, "reason": "NotFound",
@@ -139,6 +142,7 @@ class PluginTest : public ::testing::Test {
   std::vector<std::string> log_requests_ MUSTER_GUARDED_BY(mu_);
   bool over_ MUSTER_GUARDED_BY(mu_) = false;
   Json spec_ MUSTER_GUARDED_BY(mu_) = {{"workers", {{"count", 2}}}};
+  bool prunes_ MUSTER_GUARDED_BY(mu_) = false;  // as a server with an older CRD
   std::vector<std::string> writes_ MUSTER_GUARDED_BY(mu_);
   const kube::TestCertificate authority_ = kube::MakeTestCertificate(nullptr, "");
   kube::TlsTestServer server_{
@@ -193,8 +197,8 @@ TEST_F(PluginTest, TuneWritesTheCallersChangeAndNothingThatIsRefused) {
   {
     MutexLock lock(mu_);
     spec_ = Json::parse(R"({"workers": {"count": 2}, "trainer": {"model": {"preset": "gpt2-nano"},
-        "data": {"uri": "s3://b/t"}, "train": {"steps": 100}},
-        "checkpoint": {"uri": "s3://b/c"}})");
+        "data": {"uri": "/data/t"}, "train": {"steps": 100}},
+        "checkpoint": {"uri": "/out"}})");
   }
   EXPECT_EQ(Run("tune", {"gpt", "learnRate=1"}).code, kExitBadInput);
   EXPECT_EQ(Run("tune", {"gpt", "learningRate=1e9"}).code, kExitBadInput);
@@ -206,8 +210,15 @@ TEST_F(PluginTest, TuneWritesTheCallersChangeAndNothingThatIsRefused) {
   const CommandResult tuned = Run("tune", {"gpt", "learningRate=1e-4", "--from-step", "50"});
   EXPECT_EQ(tuned.code, kExitOk) << tuned.err;
   EXPECT_EQ(tuned.out, "job gpt: learning rate 0.0001 from step 50 on\n");
+  {
+    MutexLock lock(mu_);
+    prunes_ = true;
+  }
+  const CommandResult dropped = Run("tune", {"gpt", "learningRate=1e-4"});
+  EXPECT_EQ(dropped.code, kExitRefused);
+  EXPECT_THAT(dropped.err, HasSubstr("did not store spec.trainer.tunings"));
   MutexLock lock(mu_);
-  ASSERT_EQ(writes_.size(), 1u);
+  ASSERT_EQ(writes_.size(), 2u);
   EXPECT_THAT(writes_[0], HasSubstr("/namespaces/team/trainingjobs/gpt"));
   EXPECT_THAT(writes_[0],
               HasSubstr(R"("tunings":[{"by":"u","fromStep":50,"learningRate":0.0001}])"));

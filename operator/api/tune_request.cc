@@ -73,7 +73,7 @@ absl::Status CheckFits(const TuneRequest& request, const TrainingJobSpec& spec) 
   return absl::OkStatus();
 }
 
-// Returns the first error of the changed spec.
+// Returns the first error that the change makes. Others are not the caller's concern.
 absl::Status CheckChanged(const TrainingJobSpec& before, const TrainingJobSpec& after) {
   TrainingJobSpec defaulted_before = before, defaulted = after;
   Default(defaulted_before);
@@ -81,6 +81,7 @@ absl::Status CheckChanged(const TrainingJobSpec& before, const TrainingJobSpec& 
   FieldErrors errors = Validate(defaulted);
   const FieldErrors frozen = ValidateUpdate(defaulted_before, defaulted);
   errors.insert(errors.end(), frozen.begin(), frozen.end());
+  for (const FieldError& old : Validate(defaulted_before)) std::erase(errors, old);
   if (errors.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(errors.front().path, ": ", errors.front().message));
@@ -144,14 +145,13 @@ absl::StatusOr<std::optional<int>> Tune(const TuneRequest& request, const Traini
     if (spec.trainer().tunings_size() >= v1alpha1::kMaxTunings) {
       return absl::FailedPreconditionError(
           absl::StrCat("the job has had ", v1alpha1::kMaxTunings,
-                       " changes, which is as many as its spec may list: edit the last one, or "
-                       "begin a new job from its checkpoint"));
+                       " changes, which is as many as spec.trainer.tunings may list"));
     }
-    MUSTER_RETURN_IF_ERROR(CheckOrder(request, status, spec));
     place = changed.trainer().tunings_size();
     *changed.mutable_trainer()->add_tunings() = ItemOf(request);
   }
   MUSTER_RETURN_IF_ERROR(CheckChanged(spec, changed));
+  if (place) MUSTER_RETURN_IF_ERROR(CheckOrder(request, status, spec));
   spec = std::move(changed);
   return place;
 }

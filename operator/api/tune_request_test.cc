@@ -95,6 +95,14 @@ TEST(TuneRequestTest, WhatAManifestCouldNotHaveIsRefusedWithItsField) {
   EXPECT_THAT(WhyNot(by), HasSubstr("spec.trainer.tunings[0].by"));
 }
 
+TEST(TuneRequestTest, AnErrorThatTheSpecHadBeforeIsNotTheCallersConcern) {
+  TrainingJobSpec spec = Spec();
+  spec.mutable_trainer()->mutable_optimizer()->set_warmup_steps(5000);
+  TrainingJobSpec other = spec;
+  EXPECT_TRUE(Tune(Rate(1e-4), {}, spec).ok());
+  EXPECT_THAT(WhyNot(Rate(-1), other), HasSubstr("spec.trainer.tunings[0].learningRate"));
+}
+
 TEST(TuneRequestTest, WhatChangesNothingOrCannotComeIsRefused) {
   EXPECT_EQ(WhyNot({}), "changes nothing: give learningRate, clipNorm or globalBatch");
   TuneRequest late = Rate(1e-4);

@@ -19,10 +19,13 @@ namespace {
 
 using v1alpha1::Tuning;
 
-// Returns the report of the change in the given place, or of the next one that was reported.
-const Tuning& ReportOf(const std::vector<Tuning>& seen, size_t place) {
-  while (seen[place].step() == 0 && place + 1 < seen.size()) ++place;
-  return seen[place];
+// Returns the first step of the change in the given place. Without a report of it, the latest that
+// it can be: ranks put at most one change a step into force, so that a later one tells.
+int64_t FirstStep(const std::vector<Tuning>& seen, size_t place) {
+  size_t reported = place;
+  while (seen[reported].step() == 0 && reported + 1 < seen.size()) ++reported;
+  const int64_t between = static_cast<int64_t>(reported - place);
+  return std::max<int64_t>(1, seen[reported].step() - between);
 }
 
 v1alpha1::TuningStatus InForce(const Draft& draft, size_t place) {
@@ -30,7 +33,7 @@ v1alpha1::TuningStatus InForce(const Draft& draft, size_t place) {
   const v1alpha1::TuningSpec& asked = draft.spec().trainer().tunings(static_cast<int>(place));
   const bool reported = seen[place].step() > 0;
   v1alpha1::TuningStatus tuning;
-  tuning.set_step(ReportOf(seen, place).step());
+  tuning.set_step(FirstStep(seen, place));
   if (reported ? seen[place].has_learning_rate() : asked.has_learning_rate()) {
     tuning.set_learning_rate(reported ? seen[place].learning_rate() : asked.learning_rate());
   }

@@ -6,8 +6,8 @@
 namespace muster::control {
 
 // Policy: appends to status.tunings each change that rank 0 reports to be in force, once, with its
-// first step and an event. A change whose own reports were lost has the step of the next one: it
-// was in force by then.
+// first step and an event. A change whose own reports were lost has the latest step that those of
+// the next one allow.
 void RecordTunings(Draft& draft);
 
 // Policy: while a round is Active, sends its members the whole list of changes whenever that

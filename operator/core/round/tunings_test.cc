@@ -188,14 +188,14 @@ TEST(RecordTuningsTest, TheReportCountsNotALaterEditOfTheSpec) {
   EXPECT_EQ(world.view.status.tunings(0).learning_rate(), 1e-4);
 }
 
-TEST(RecordTuningsTest, AChangeWithoutAReportHasTheStepOfTheNextOne) {
+TEST(RecordTuningsTest, AChangeWithoutAReportHasTheLatestStepThatTheNextOneAllows) {
   TestWorld world = ActiveWorld();
   Ask(world, 1e-4);
   Ask(world, 2e-4);
   world.view.progress.tunings = {Seen(0, 0), Seen(15, 2e-4)};
   world.Decide();
   ASSERT_EQ(world.view.status.tunings_size(), 2);
-  EXPECT_EQ(world.view.status.tunings(0).step(), 15);
+  EXPECT_EQ(world.view.status.tunings(0).step(), 14);
   EXPECT_EQ(world.view.status.tunings(0).learning_rate(), 1e-4);
   EXPECT_EQ(world.view.status.tunings(1).step(), 15);
 }

@@ -22,6 +22,9 @@ constexpr size_t kMaxDimensions = 16;
 constexpr size_t kMaxBoxes = 1024;
 // The largest loss scale that a run reaches (trainer/commit/loss_scale.h).
 constexpr uint64_t kMostLossScale = uint64_t{1} << 24;
+// What a run remembers at most (trainer/commit/tunings.h, spike_watch.h).
+constexpr size_t kMostTunings = 64;
+constexpr size_t kMostWatched = 64;
 
 absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("manifest: ", what));
@@ -80,6 +83,24 @@ class Object {
     Fail(absl::StrCat(name, " must be a list"));
     return *empty;
   }
+  // Not an infinity or NaN, which JSON cannot say.
+  double Number(const char* name) {
+    const Json& value = Get(name);
+    if (value.is_number()) return value.get<double>();
+    Fail(absl::StrCat(name, " must be a number"));
+    return 0.0;
+  }
+  std::vector<double> Numbers(const char* name, size_t most) {
+    const Json& list = List(name);
+    std::vector<double> numbers;
+    bool good = list.size() <= most;
+    for (size_t i = 0; good && i < list.size(); ++i) {
+      good = list[i].is_number();
+      if (good) numbers.push_back(list[i].get<double>());
+    }
+    if (!good) Fail(absl::StrCat(name, " must be a list of at most ", most, " numbers"));
+    return numbers;
+  }
   bool Has(const char* name) const { return json_.is_object() && json_.contains(name); }
   const std::string& place() const { return place_; }
   void Fail(const std::string& what) {
@@ -101,7 +122,43 @@ void ReadLossScale(Object& run, RunRecord& record) {
   }
 }
 
-RunRecord ReadRun(Object run) {
+TuningRecord ReadTuning(Object json) {
+  TuningRecord tuning{.step = json.Count("step")};
+  if (json.Has("learning_rate")) tuning.learning_rate = json.Number("learning_rate");
+  if (json.Has("clip_norm")) tuning.clip_norm = json.Number("clip_norm");
+  return tuning;
+}
+
+WatchRecord ReadWatch(Object json) {
+  WatchRecord watch{.losses = json.Numbers("losses", kMostWatched),
+                    .norms = json.Numbers("norms", kMostWatched),
+                    .in_row = json.Count("in_row"),
+                    .total = json.Count("total"),
+                    .rate_factor = json.Number("rate_factor")};
+  if (watch.losses.size() != watch.norms.size()) json.Fail("losses and norms must be equally long");
+  if (!(watch.rate_factor > 0.0 && watch.rate_factor <= 1.0)) {
+    json.Fail("rate_factor must be above 0 and at most 1");
+  }
+  return watch;
+}
+
+Json WriteTuning(const TuningRecord& tuning) {
+  Json json = {{"step", tuning.step}};
+  if (tuning.learning_rate.has_value()) json["learning_rate"] = *tuning.learning_rate;
+  if (tuning.clip_norm.has_value()) json["clip_norm"] = *tuning.clip_norm;
+  return json;
+}
+
+Json WriteWatch(const WatchRecord& watch) {
+  return {{"losses", watch.losses},
+          {"norms", watch.norms},
+          {"in_row", watch.in_row},
+          {"total", watch.total},
+          {"rate_factor", watch.rate_factor}};
+}
+
+RunRecord ReadRun(const Json& json, absl::Status& status) {
+  Object run(json, "run", status);
   RunRecord record;
   record.job = run.Text("job");
   record.job_uid = run.Text("job_uid");
@@ -129,11 +186,18 @@ RunRecord ReadRun(Object run) {
   record.layout = run.Get("layout");
   record.model = run.Get("model");
   record.random = run.Get("random");
-  record.tuning = run.Get("tuning");
-  if (!record.layout.is_object() || !record.model.is_object() || !record.random.is_object() ||
-      !record.tuning.is_array()) {
-    run.Fail("layout, model and random must be objects, tuning a list");
+  if (!record.layout.is_object() || !record.model.is_object() || !record.random.is_object()) {
+    run.Fail("layout, model and random must be objects");
   }
+  const Json& tunings = run.List("tuning");
+  if (tunings.size() > kMostTunings) {
+    run.Fail(absl::StrCat("tuning must be a list of at most ", kMostTunings));
+    return record;
+  }
+  for (const Json& tuning : tunings) {
+    record.tuning.push_back(ReadTuning(Object(tuning, "run.tuning", status)));
+  }
+  if (run.Has("watch")) record.watch = ReadWatch(Object(run.Get("watch"), "run.watch", status));
   return record;
 }
 
@@ -158,7 +222,9 @@ Json WriteRun(const RunRecord& run) {
                {"layout", run.layout},
                {"model", run.model},
                {"random", run.random},
-               {"tuning", run.tuning}};
+               {"tuning", Json::array()}};
+  for (const TuningRecord& tuning : run.tuning) json["tuning"].push_back(WriteTuning(tuning));
+  if (run.watch != WatchRecord()) json["watch"] = WriteWatch(run.watch);
   if (run.loss_scale > 0) {
     json["loss_scale"] = run.loss_scale;
     json["good_steps"] = run.good_steps;
@@ -337,7 +403,7 @@ absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
   Manifest manifest;
   if (status.ok()) manifest.piece_bytes = ReadFormat(root, status);
   MUSTER_RETURN_IF_ERROR(status);
-  manifest.run = ReadRun(Object(root.Get("run"), "run", status));
+  manifest.run = ReadRun(root.Get("run"), status);
   const FileSizes sizes = ReadFiles(root, manifest, status);
   if (status.ok()) ReadTensors(root, sizes, whole_tensors, manifest, status);
   MUSTER_RETURN_IF_ERROR(status);

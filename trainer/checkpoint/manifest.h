@@ -49,6 +49,24 @@ struct FileRecord {
   std::string checksum;  // XXH3, 128 bits, hex
 };
 
+// A change of the run while it trained, in force from `step` on.
+struct TuningRecord {
+  int64_t step = 0;
+  std::optional<double> learning_rate;
+  std::optional<double> clip_norm;
+  bool operator==(const TuningRecord&) const = default;
+};
+
+// The newest steps, oldest first, by which later ones are judged, and the spikes among them.
+struct WatchRecord {
+  std::vector<double> losses;  // at most 64
+  std::vector<double> norms;   // as many
+  int64_t in_row = 0;
+  int64_t total = 0;
+  double rate_factor = 1.0;
+  bool operator==(const WatchRecord&) const = default;
+};
+
 // A checkpoint's record of the run, besides its tensors. Parts that this file does not interpret
 // are kept as JSON.
 struct RunRecord {
@@ -73,13 +91,14 @@ struct RunRecord {
   int64_t loss_scale = 0;
   int64_t good_steps = 0;
   int64_t vocabulary = 0;
-  std::string tokenizer_checksum;  // XXH3 of tokenizer.json; empty without a tokenizer
-  std::string data_checksum;       // of the training tokens; empty: not compared
-  std::string created;             // RFC 3339
-  Json layout = Json::object();    // {"data": 2, ...}
-  Json model = Json::object();     // config.json
-  Json random = Json::object();    // the generator, and the settings of deterministic mode
-  Json tuning = Json::array();     // live changes of the run, oldest first
+  std::string tokenizer_checksum;    // XXH3 of tokenizer.json; empty without a tokenizer
+  std::string data_checksum;         // of the training tokens; empty: not compared
+  std::string created;               // RFC 3339
+  Json layout = Json::object();      // {"data": 2, ...}
+  Json model = Json::object();       // config.json
+  Json random = Json::object();      // the generator, and the settings of deterministic mode
+  std::vector<TuningRecord> tuning;  // oldest first, at most 64
+  WatchRecord watch;                 // missing in the manifest if the run was never watched
 };
 
 struct Manifest {

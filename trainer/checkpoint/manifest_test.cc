@@ -171,12 +171,51 @@ TEST(ManifestTest, ALossScaleIsAPowerOfTwoWithinItsBounds) {
   }
 }
 
+TEST(ManifestTest, TuningsAndWatchedStepsAreKeptToTheBit) {
+  Manifest manifest = Sample();
+  manifest.run.tuning = {{.step = 7, .learning_rate = 1.0 / 3.0}, {.step = 9, .clip_norm = 0.0}};
+  manifest.run.watch = {.losses = {1.0 / 7.0, 1e300},
+                        .norms = {0.1, 5e-324},
+                        .in_row = 1,
+                        .total = 4,
+                        .rate_factor = 0.7};
+  const auto read = ParseManifest(FormatManifest(manifest));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->run.tuning, manifest.run.tuning);
+  EXPECT_EQ(read->run.watch, manifest.run.watch);
+  Json older = Json::parse(FormatManifest(manifest));
+  older["run"].erase("watch");
+  const auto older_manifest = ParseManifest(older.dump());
+  ASSERT_TRUE(older_manifest.ok()) << older_manifest.status();
+  EXPECT_EQ(older_manifest->run.watch, WatchRecord());
+}
+
+TEST(ManifestTest, TuningsAndWatchedStepsAreBounded) {
+  Json watch = {
+      {"losses", {1.0}}, {"norms", {2.0}}, {"in_row", 0}, {"total", 0}, {"rate_factor", 1.0}};
+  const auto error_with = [&](const char* name, Json value) {
+    Json changed = watch;
+    changed[name] = std::move(value);
+    return ErrorWith("/run/watch", changed);
+  };
+  EXPECT_EQ(error_with("norms", Json::array()),
+            "manifest: run.watch: losses and norms must be equally long");
+  EXPECT_EQ(error_with("losses", std::vector<double>(65)),
+            "manifest: run.watch: losses must be a list of at most 64 numbers");
+  EXPECT_EQ(error_with("rate_factor", 0.0),
+            "manifest: run.watch: rate_factor must be above 0 and at most 1");
+  EXPECT_EQ(ErrorWith("/run/tuning", std::vector<int>(65)),
+            "manifest: run: tuning must be a list of at most 64");
+  EXPECT_EQ(ErrorWith("/run/tuning", {{{"step", -1}}}),
+            "manifest: run.tuning: step must be an integer of at least 0");
+}
+
 TEST(ManifestTest, NamesThePlaceOfTheFault) {
   EXPECT_EQ(ParseManifest("[]").status().message(), "manifest: manifest.json: must be an object");
   EXPECT_EQ(ErrorWith("/run/step", -1), "manifest: run: step must be an integer of at least 0");
   EXPECT_EQ(ErrorWith("/run/job", 5), "manifest: run: job must be a string");
   EXPECT_EQ(ErrorWith("/run/layout", Json::array()),
-            "manifest: run: layout, model and random must be objects, tuning a list");
+            "manifest: run: layout, model and random must be objects");
   EXPECT_EQ(ErrorWith("/files/0/name", "../secret"),
             "manifest: files[0]: name leaves the directory");
   EXPECT_EQ(ErrorWith("/files/1/name", "a"), "manifest: files[1]: name is given twice");

@@ -14,6 +14,7 @@ using v1alpha1::StepDecision;
 enum class Outcome {
   kApply,
   kNoTokens,   // the step shows nothing about the weights
+  kSpike,      // far above the steps before
   kNotFinite,  // the loss scale is too large, or the weights, or their data, are past saving
   kUpdateNotFinite,
 };
@@ -21,6 +22,7 @@ enum class Outcome {
 LossScale ScaleAfter(Outcome outcome, const LossScale& before) {
   switch (outcome) {
     case Outcome::kApply:
+    case Outcome::kSpike:
       return AfterGoodStep(before);
     case Outcome::kNotFinite:
       return AfterOverflow(before);
@@ -41,7 +43,7 @@ void Count(Outcome outcome, const StepRules& rules, const PastSteps& before,
   const bool counts =
       outcome == Outcome::kUpdateNotFinite || (outcome == Outcome::kNotFinite && !falls);
   SkippedSteps after = before.skipped;
-  if (outcome == Outcome::kApply) after.in_row = 0;
+  if (outcome == Outcome::kApply || outcome == Outcome::kSpike) after.in_row = 0;
   after.in_row += counts;
   after.total += counts;
   decision.set_skipped_in_row(after.in_row);
@@ -50,8 +52,32 @@ void Count(Outcome outcome, const StepRules& rules, const PastSteps& before,
       counts && (after.in_row > rules.max_skipped_in_row || after.total > rules.max_skipped_total));
 }
 
-Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, int64_t scale,
+// Judges a step with finite numbers, and counts it if it is a spike. Returns true if its update is
+// to be left out.
+bool SkipsSpike(const WatchRules& rules, const WatchedSteps& before, StepDecision& decision) {
+  if (rules.response == SpikeResponse::kOff) return false;
+  decision.set_spikes_in_row(0);
+  decision.set_spike(WhySpike(before, decision.loss(), decision.gradient_norm(), rules.deviations));
+  if (decision.spike().empty()) return false;
+  decision.set_spikes_total(before.total + 1);
+  const bool reports = rules.response == SpikeResponse::kReport;
+  if (!reports && before.in_row >= rules.max_in_row) {
+    absl::StrAppend(decision.mutable_spike(), "; it is applied, after ", before.in_row,
+                    " in a row that were not");
+    return false;
+  }
+  decision.set_spikes_in_row(before.in_row + 1);
+  if (reports) return false;
+  if (rules.response == SpikeResponse::kLowerRate) {
+    decision.set_rate_factor(before.rate_factor * rules.rate_factor);
+  }
+  decision.set_skip_reason(decision.spike());
+  return true;
+}
+
+Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, const PastSteps& before,
                       StepDecision& decision) {
+  const int64_t scale = before.loss_scale.scale;
   if (totals.valid_tokens <= 0.0) {
     decision.set_skip_reason("no valid token in the global batch");
     return Outcome::kNoTokens;
@@ -67,6 +93,7 @@ Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, int64_t 
     }
     return Outcome::kNotFinite;
   }
+  if (SkipsSpike(rules.watch, before.watched, decision)) return Outcome::kSpike;
   decision.set_apply(true);
   // Clips like PyTorch's clip_grad_norm_, with its 1e-6.
   if (rules.clip_norm > 0.0 && rules.clip_norm < norm + 1e-6) {
@@ -87,7 +114,10 @@ StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules, const 
   decision.set_stop_after(totals.stop_requests > 0.0);
   decision.set_valid_tokens(static_cast<int64_t>(totals.valid_tokens));
   decision.set_clip_factor(1.0);
-  const Outcome outcome = DecideOutcome(totals, rules, before.loss_scale.scale, decision);
+  decision.set_spikes_in_row(before.watched.in_row);
+  decision.set_spikes_total(before.watched.total);
+  decision.set_rate_factor(before.watched.rate_factor);
+  const Outcome outcome = DecideOutcome(totals, rules, before, decision);
   Count(outcome, rules, before, decision);
   return decision;
 }
@@ -102,11 +132,30 @@ StepDecision WithoutUpdate(const StepDecision& decision, const StepRules& rules,
   return skipped;
 }
 
-PastSteps PastStepsAfter(const StepDecision& decision) {
-  return {.skipped = {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()},
-          // A program that knew no loss scale left it out.
-          .loss_scale = {.scale = std::max(decision.loss_scale(), kLeastLossScale),
-                         .good_steps = decision.good_steps()}};
+PastSteps PastStepsAfter(const StepDecision& decision, const StepRules& rules,
+                         const PastSteps& before) {
+  PastSteps after{
+      .skipped = {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()},
+      // A program that knew no loss scale left it out, and so for the rate's factor.
+      .loss_scale = {.scale = std::max(decision.loss_scale(), kLeastLossScale),
+                     .good_steps = decision.good_steps()},
+      .watched = {.in_row = decision.spikes_in_row(),
+                  .total = decision.spikes_total(),
+                  .rate_factor = decision.rate_factor() > 0.0 ? decision.rate_factor() : 1.0}};
+  if (rules.watch.response == SpikeResponse::kOff) return after;
+  // A spike that is applied, and counts none in a row, shows that the level has changed.
+  const bool at_new_level = !decision.spike().empty() && decision.spikes_in_row() == 0;
+  if (!at_new_level) {
+    after.watched.losses = before.watched.losses;
+    after.watched.norms = before.watched.norms;
+  }
+  if (decision.apply()) after.watched.Add(decision.loss(), decision.gradient_norm());
+  return after;
+}
+
+bool EndsBySpike(const StepDecision& decision, const StepRules& rules) {
+  return rules.watch.response == SpikeResponse::kStop && !decision.apply() &&
+         !decision.spike().empty();
 }
 
 std::string WhyTooManySkipped(const StepDecision& decision, const StepRules& rules) {

@@ -7,6 +7,7 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/loss_scale.h"
+#include "trainer/commit/spike_watch.h"
 #include "trainer/commit/step_messages.h"
 
 namespace muster::trainer {
@@ -23,6 +24,7 @@ struct SkippedSteps {
 struct PastSteps {
   SkippedSteps skipped;
   LossScale loss_scale;  // of the next step
+  WatchedSteps watched;
 };
 
 struct StepRules {
@@ -32,13 +34,15 @@ struct StepRules {
   // The run ends without success when more steps than this are skipped.
   int64_t max_skipped_in_row = INT64_MAX;
   int64_t max_skipped_total = INT64_MAX;
+  WatchRules watch;
 };
 
 // Turns the summed vote into the decision that every rank carries out; equal totals and an equal
 // past give an equal decision. Gradients are those of scale * loss sum / nominal tokens; the norm
 // and the clip factor describe them after the one multiplication by nominal / valid / scale. A step
-// is skipped if it has no valid token, or if its norm or loss is not finite. Only the latter move
-// the loss scale, and count as skipped steps, but not while the scale can still fall. Pure.
+// is skipped if it has no valid token, if its norm or loss is not finite, or if it is a spike and
+// the rules say so. Those that are not finite move the loss scale, and only they count as skipped
+// steps, but not while the scale can still fall. Pure.
 v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
                                   const PastSteps& before, const v1alpha1::Version& version,
                                   const v1alpha1::RoundId& round);
@@ -48,8 +52,12 @@ v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rul
 v1alpha1::StepDecision WithoutUpdate(const v1alpha1::StepDecision& decision, const StepRules& rules,
                                      const PastSteps& before);
 
-// Returns what a run remembers after such a decision.
-PastSteps PastStepsAfter(const v1alpha1::StepDecision& decision);
+// Returns what a run remembers after such a decision, by the same rules and the same past.
+PastSteps PastStepsAfter(const v1alpha1::StepDecision& decision, const StepRules& rules,
+                         const PastSteps& before);
+
+// Returns true if the run ends at this step without success, because it is a spike.
+bool EndsBySpike(const v1alpha1::StepDecision& decision, const StepRules& rules);
 
 // Explains to people, with the numbers, why a run ends at this decision with too_many_skipped.
 std::string WhyTooManySkipped(const v1alpha1::StepDecision& decision, const StepRules& rules);

@@ -10,6 +10,7 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/loss_scale.h"
+#include "trainer/commit/spike_watch.h"
 #include "trainer/commit/step_messages.h"
 
 namespace muster::trainer {
@@ -42,7 +43,7 @@ std::vector<v1alpha1::StepDecision> DecideAll(const std::vector<VoteTotals>& vot
     v1alpha1::Version version;
     version.set_step(static_cast<int64_t>(decisions.size()) + 1);
     decisions.push_back(DecideStep(totals, rules, before, version, {}));
-    before = PastStepsAfter(decisions.back());
+    before = PastStepsAfter(decisions.back(), rules, before);
     if (decisions.back().too_many_skipped()) break;
   }
   return decisions;
@@ -127,7 +128,7 @@ PastSteps AtScale(int64_t scale, int64_t good_steps = 0) {
 }
 
 LossScale ScaleAfter(const v1alpha1::StepDecision& decision) {
-  return PastStepsAfter(decision).loss_scale;
+  return PastStepsAfter(decision, {}, {}).loss_scale;
 }
 
 TEST(LossScaleTest, AnOverflowHalvesTheScaleAndIsNoSkippedStepWhileItCanFall) {
@@ -388,6 +389,78 @@ TEST(DecideSaveTest, OnlyTheSaveAtTheEndWaitsForAnEarlierOne) {
   }
   EXPECT_EQ(DecideSave({.due = true, .stops = true, .writing = true}), SaveChoice::kHeldBack)
       << "nobody asked for a save at this end";
+}
+
+VoteTotals OfLoss(double loss) {
+  return {.sum_of_squares = 1.0, .loss_sum = 10.0 * loss, .valid_tokens = 10.0};
+}
+
+StepRules Watching(SpikeResponse response) {
+  return {.nominal_tokens = 10, .watch = {.response = response, .max_in_row = 2}};
+}
+
+std::vector<VoteTotals> CalmThen(const std::vector<double>& losses) {
+  std::vector<VoteTotals> votes;
+  for (int i = 0; i < 20; ++i) votes.push_back(OfLoss(4.0 + 0.05 * (i % 3)));
+  for (const double loss : losses) votes.push_back(OfLoss(loss));
+  return votes;
+}
+
+TEST(WatchTest, ASpikeIsSkippedAndTheNextStepIsJudgedByTheStepsBeforeIt) {
+  const auto run = DecideAll(CalmThen({9.0, 4.0}), {}, Watching(SpikeResponse::kSkip));
+  for (size_t i = 0; i < 20; ++i) EXPECT_TRUE(run[i].apply() && run[i].spike().empty()) << i;
+  EXPECT_FALSE(run[20].apply());
+  EXPECT_EQ(run[20].skip_reason(),
+            "loss 9 is 61.1111 deviations above 4.05, the median of 20 steps");
+  EXPECT_EQ(run[20].spikes_in_row(), 1);
+  EXPECT_EQ(run[20].skipped_total(), 0) << "only steps that are not finite count";
+  EXPECT_TRUE(run[21].apply());
+  EXPECT_EQ(run[21].spikes_in_row(), 0);
+  EXPECT_EQ(run[21].spikes_total(), 1);
+  EXPECT_EQ(run[21].rate_factor(), 1.0);
+}
+
+TEST(WatchTest, AfterTooManySpikesInARowTheirLevelIsTheNewOne) {
+  const auto run = DecideAll(CalmThen(std::vector(20, 9.0)), {}, Watching(SpikeResponse::kSkip));
+  EXPECT_FALSE(run[20].apply() || run[21].apply());
+  EXPECT_TRUE(run[22].apply());
+  EXPECT_NE(run[22].spike(), "");
+  for (size_t i = 23; i < 40; ++i) EXPECT_TRUE(run[i].apply() && run[i].spike().empty()) << i;
+  EXPECT_EQ(run.back().spikes_total(), 3);
+}
+
+TEST(WatchTest, EachSpikeLowersTheRateOfTheStepsAfterIt) {
+  const auto run =
+      DecideAll(CalmThen({9.0, 4.0, 9.0, 4.0}), {}, Watching(SpikeResponse::kLowerRate));
+  EXPECT_EQ(run[19].rate_factor(), 1.0);
+  EXPECT_EQ(run[20].rate_factor(), 0.5);
+  EXPECT_EQ(run[22].rate_factor(), 0.25);
+  EXPECT_EQ(run[23].rate_factor(), 0.25);
+  // Once the watch is off, the rate stays as it is.
+  PastSteps before = PastStepsAfter(run[23], Watching(SpikeResponse::kLowerRate), {});
+  EXPECT_EQ(DecideAll({OfLoss(9.0)}, before).back().rate_factor(), 0.25);
+}
+
+TEST(WatchTest, OnlyReportAppliesASpikeAndOnlyStopEndsTheRun) {
+  using enum SpikeResponse;
+  for (const SpikeResponse response : {kOff, kReport, kSkip, kLowerRate, kStop}) {
+    const StepRules rules = Watching(response);
+    const v1alpha1::StepDecision spike = DecideAll(CalmThen({9.0}), {}, rules).back();
+    EXPECT_EQ(spike.apply(), response == kOff || response == kReport);
+    EXPECT_EQ(spike.spike().empty(), response == kOff);
+    EXPECT_EQ(EndsBySpike(spike, rules), response == kStop);
+  }
+}
+
+TEST(WatchTest, StepsThatAreNotFiniteAreNoSpikesAndAreNotRemembered) {
+  const StepRules rules = Watching(SpikeResponse::kSkip);
+  std::vector<VoteTotals> votes = CalmThen({});
+  votes.insert(votes.end(), {kNotFinite, OfLoss(9.0)});
+  const auto run = DecideAll(votes, {}, rules);
+  EXPECT_EQ(run[20].spike(), "");
+  EXPECT_EQ(run[20].skipped_total(), 1);
+  EXPECT_EQ(run[21].skip_reason(),
+            "loss 9 is 61.1111 deviations above 4.05, the median of 20 steps");
 }
 
 }  // namespace

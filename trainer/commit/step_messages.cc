@@ -17,7 +17,8 @@ constexpr size_t kTrajectory = 9;  // and its square
 constexpr size_t kCopy = 11;
 constexpr size_t kSaveDue = 12;
 constexpr size_t kWriting = 13;
-constexpr size_t kHeader = 14;
+constexpr size_t kTuning = 14;  // and its square
+constexpr size_t kHeader = 16;
 
 constexpr size_t kMemoryNumbers = 4;  // of a rank's device, as DeviceMemory has them
 
@@ -35,7 +36,9 @@ bool AllEqual(std::span<const double> sums, int64_t number, double ranks) {
   return sums[0] == ranks * residue && sums[1] == ranks * residue * residue;
 }
 
-int64_t Shortened(uint64_t trajectory) { return static_cast<int64_t>(trajectory % 65536); }
+int64_t Shortened(uint64_t hash) { return static_cast<int64_t>(hash % 65536); }
+// No hash is sent as 0, which stands for none.
+int64_t NotZero(uint64_t hash) { return static_cast<int64_t>(hash % 65535) + 1; }
 
 // Returns the mean of the numbers that the other ranks sent in place of `number`.
 double MeanOfOthers(double sum, int64_t number, double ranks) {
@@ -63,6 +66,10 @@ std::vector<double> EncodeDecisive(const VoteContribution& share, bool determini
   out[kVersion + 3] = attempt * attempt;
   out[kTrajectory] = Residue(Shortened(share.trajectory));
   out[kTrajectory + 1] = out[kTrajectory] * out[kTrajectory];
+  if (share.tuning.has_value()) {
+    out[kTuning] = static_cast<double>(NotZero(*share.tuning));
+    out[kTuning + 1] = out[kTuning] * out[kTuning];
+  }
   out[2] = Sum(share.valid_tokens);  // integers: exact in any order
   if (!deterministic) {
     out[0] = Sum(share.chunk_squares);
@@ -174,6 +181,10 @@ absl::Status CheckTrajectories(std::span<const double> sum, uint64_t trajectory,
   return absl::InternalError(
       "ranks train by different specs: the votes on this step carry different digests, and nothing "
       "was applied");
+}
+
+bool AllKnowTuning(std::span<const double> sum, uint64_t tuning, int64_t ranks) {
+  return AllEqual(sum.subspan(kTuning), NotZero(tuning), static_cast<double>(ranks));
 }
 
 std::vector<double> EncodeConfirm(const v1alpha1::StepDecision& voted, bool finite) {

@@ -44,6 +44,8 @@ struct VoteContribution {
   bool copy = false;
   bool save_due = false;
   bool writing = false;
+  // A hash of the tuning that may come into force after the step; absent: this rank knows of none.
+  std::optional<uint64_t> tuning;
   int rank = 0;
   int ranks = 1;
   // The time since its last vote that this rank spent on computing or on waiting for data, not for
@@ -81,6 +83,9 @@ absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version&
 // Returns Internal unless all `ranks` train by the spec with this hash. Compares a residue of it:
 // two different hashes look the same once in 65,536 times.
 absl::Status CheckTrajectories(std::span<const double> sum, uint64_t trajectory, int64_t ranks);
+
+// Returns true if all `ranks` know of the tuning with this hash. Compares a residue of it.
+bool AllKnowTuning(std::span<const double> sum, uint64_t tuning, int64_t ranks);
 
 // The payload by which ranks confirm an update that their optimizers prepared together after the
 // vote: the last message before the first write. One vector of doubles, summed over all ranks.

@@ -1,5 +1,9 @@
 #include "trainer/commit/step_messages.h"
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace muster::trainer {
@@ -18,6 +22,17 @@ v1alpha1::StepDecision Voted(int64_t step) {
 std::vector<double> Sum(std::vector<double> a, const std::vector<double>& b) {
   for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
   return a;
+}
+
+TEST(VoteMessageTest, ATuningIsKnownToAllRanksOrToNone) {
+  const auto vote = [](std::optional<uint64_t> tuning) {
+    return EncodeVote({.tuning = tuning, .ranks = 2}, false, 1, 1);
+  };
+  EXPECT_TRUE(AllKnowTuning(Sum(vote(65535), vote(65535)), 65535, 2));
+  EXPECT_TRUE(AllKnowTuning(Sum(vote(0), vote(0)), 0, 2));
+  EXPECT_FALSE(AllKnowTuning(Sum(vote(7), vote(std::nullopt)), 7, 2));
+  EXPECT_FALSE(AllKnowTuning(Sum(vote(7), vote(8)), 7, 2));
+  EXPECT_FALSE(AllKnowTuning(Sum(vote(std::nullopt), vote(std::nullopt)), 7, 2));
 }
 
 TEST(ConfirmMessageTest, AnUpdateIsFiniteIfItIsOnEveryRank) {

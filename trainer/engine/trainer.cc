@@ -13,6 +13,7 @@
 #include "proto/muster/v1alpha1/phase_times.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/decide_step.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/engine/link/round_errors.h"
 #include "trainer/engine/link/torch_errors.h"
 #include "trainer/engine/step/device_memory.h"
@@ -69,6 +70,8 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
       return OnStop(message.stop());
     case v1alpha1::ToTrainer::kSave:
       return OnSave();
+    case v1alpha1::ToTrainer::kTune:
+      return OnTune(message.tune());
     case v1alpha1::ToTrainer::kReplica:  // the inbox has it
     case v1alpha1::ToTrainer::kConfigure:
     case v1alpha1::ToTrainer::KIND_NOT_SET:
@@ -149,6 +152,13 @@ void Trainer::OnSave() {
   if (state_ == State::kStepping) save_ordered_ = true;
 }
 
+void Trainer::OnTune(const v1alpha1::TuneRun& tune) {
+  settings_.tunings.clear();
+  for (const v1alpha1::Tuning& tuning : tune.tunings()) {
+    settings_.tunings.push_back(FromProto(tuning));
+  }
+}
+
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
   // Saving takes all ranks, so if the round's state may be on no disk, this rank takes part in a
   // step with them. Otherwise there is nothing to save, and it leaves before the first step.
@@ -200,12 +210,16 @@ void Trainer::StepOnce() {
       {.save = save_ordered_,
        .stop = stop_ordered_,
        .save_due = IsFirst() && checkpoints_.IntervalIsOver(settings_),
+       // What the ranks agree on in this step's vote is for the next step.
+       .tuning = NextTuning(settings_.tunings, state.counts().tunings.size(),
+                            state.applied()->step() + 2),
        .is_writing = [this] { return checkpoints_.IsWriting(); },
        .asks_for_copy = [&] { return copies.Asks(settings_, parts_.inbox.replica()); }});
   if (!outcome.ok()) return Stall(outcome.status());
+  const v1alpha1::StepDecision& decision = outcome->decision;
   if (!outcome->after.ok()) {
     Report(ReportOf(*outcome));
-    if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
+    if (decision.too_many_skipped()) return GiveUp(WhyTooManySkipped(decision, state.rules()));
     return Stall(outcome->after);
   }
   const auto loss = AfterStep(*outcome);
@@ -216,11 +230,12 @@ void Trainer::StepOnce() {
   }
   Report(std::move(report));
   if (!loss.ok()) return Stall(loss.status());
-  if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
-  if (!outcome->decision.stop_after()) return;
+  if (decision.too_many_skipped()) return GiveUp(WhyTooManySkipped(decision, state.rules()));
+  if (EndsBySpike(decision, state.rules())) return EndAtSpike(decision);
+  if (!decision.stop_after()) return;
   // Some rank has the order; all obey it, although others may be lost on the way.
   stop_ordered_ = true;
-  save_ordered_ = outcome->decision.save_after();
+  save_ordered_ = decision.save_after();
   const absl::Status status = EndRun("stopped", save_ordered_);
   if (!status.ok()) return Stall(status);
   save_ordered_ = stop_ordered_ = false;
@@ -277,10 +292,17 @@ v1alpha1::StepReport Trainer::ReportOf(const v1alpha1::StepDecision& decision) {
   *report.mutable_version() = decision.version();
   report.set_loss(decision.loss());
   report.set_gradient_norm(decision.gradient_norm());
-  report.set_learning_rate(parts_.state.options().schedule.At(decision.version().step()));
+  report.set_learning_rate(parts_.state.LearningRateOf(decision.version().step()));
   report.set_applied(decision.apply());
   report.set_tokens(decision.valid_tokens());
   report.set_skipped_total(decision.skipped_total());
+  report.set_spikes_total(decision.spikes_total());
+  report.set_spike(decision.spike());
+  for (const Tuning& tuning : parts_.state.counts().tunings) {
+    if (tuning.step > decision.version().step()) break;
+    report.set_tunings(report.tunings() + 1);
+    *report.mutable_tuning() = ToProto(tuning);
+  }
   if (parts_.state.options().types.scales_loss()) report.set_loss_scale(decision.loss_scale());
   report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
   const v1alpha1::PhaseTimes now = parts_.timer.Totals();
@@ -345,13 +367,25 @@ absl::Status Trainer::SaveAtStop() {
   return mesh_->world().Barrier()->Wait();
 }
 
-// The run may not skip more steps, as every rank has seen in the vote. All ranks give up, so that
-// any one that can still report does.
-void Trainer::GiveUp(const v1alpha1::StepDecision& decision) {
+// The run ends without success, for a reason that every rank has seen in the vote. All ranks give
+// up, so that any one that can still report does.
+void Trainer::GiveUp(const std::string& why) {
   if (mesh_->world().Barrier()->Wait().ok()) reporter_.Commit();
   reporter_.Flush(true);
   exit_code_ = kExitDiverged;
-  Finish(false, WhyTooManySkipped(decision, RulesOf(parts_.state.options())));
+  Finish(false, why);
+}
+
+// The weights are those from before the spike. They are saved, so that a job with other settings
+// can go on from them.
+void Trainer::EndAtSpike(const v1alpha1::StepDecision& decision) {
+  std::string why =
+      absl::StrCat("step ", decision.version().step(), " is a spike: ", decision.spike(),
+                   "; trainer.watch.onSpike is Stop");
+  const absl::Status saved = checkpoints_.SaveAtEnd(Writer(), parts_.inbox.interrupt());
+  const absl::Status written = saved.ok() ? SaveAtStop() : saved;
+  if (!written.ok()) absl::StrAppend(&why, "; it is not saved: ", written.message());
+  GiveUp(why);
 }
 
 void Trainer::Finish(bool succeeded, const std::string& message) {

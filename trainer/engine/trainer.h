@@ -100,6 +100,7 @@ class Trainer {
   absl::Status Adopt(const v1alpha1::TrainerPrepare& prepare);
   void OnGo(const v1alpha1::GoRound& go);
   void OnSave();
+  void OnTune(const v1alpha1::TuneRun& tune);
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
   absl::Status CheckShared(const v1alpha1::ResumePoint& resume);
@@ -129,7 +130,8 @@ class Trainer {
   absl::Status SaveAfterRound(const std::atomic<bool>& interrupt);
   void StopAfterRound(bool save);
   std::string SaveBeforeBadInput(const absl::Status& error);
-  void GiveUp(const v1alpha1::StepDecision& decision);
+  void GiveUp(const std::string& why);
+  void EndAtSpike(const v1alpha1::StepDecision& decision);
   bool DiskFailsAgain() const;
   void Stall(const absl::Status& error);
   void Finish(bool succeeded, const std::string& message);

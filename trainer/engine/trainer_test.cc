@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/commit/loss_scale.h"
+#include "trainer/commit/spike_watch.h"
 #include "trainer/engine/state/training_state.h"
 #include "trainer/engine/testing/thread_rounds.h"
 #include "trainer/engine/testing/trainer_fixture.h"
@@ -240,6 +241,80 @@ TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumber
     EXPECT_EQ(rank->exit_code(), kExitDiverged);
   }
   EXPECT_EQ(a->outbox().Reports().back().skipped_total(), 4);
+}
+
+// A rank that receives the state, and one that loads it, go on with the tunings in force and the
+// steps by which others are judged.
+TEST_F(TrainerTest, TuningsAndWatchedStepsAreKeptInACheckpointAndByARankThatReceives) {
+  options_.watch = {.response = SpikeResponse::kSkip};
+  settings_.steps = 4;
+  settings_.tunings = {{.step = 3, .learning_rate = 1e-5}};
+  auto a = Start();
+  Prepare({a.get()});
+  Go({a.get()}, Fresh(1));
+  ASSERT_TRUE(a->AwaitFinished().succeeded());
+  const std::vector<v1alpha1::StepReport> reports = a->outbox().Reports();
+  ASSERT_EQ(reports.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(reports[i].tunings(), i >= 2 ? 1 : 0);
+    EXPECT_EQ(reports[i].tuning().step(), i >= 2 ? 3 : 0);
+    EXPECT_TRUE(i < 2 || reports[i].learning_rate() < 1.1e-5) << reports[i].learning_rate();
+  }
+  auto b = Start();
+  const auto positions = Prepare({a.get(), b.get()});
+  const RunCounts want = a->state().counts();
+  EXPECT_EQ(want.tunings, settings_.tunings);
+  EXPECT_EQ(want.watched.losses.size(), 4u);
+  ResumePoint resume = Live(positions[0], 2);
+  resume.add_receivers(1);
+  Go({a.get(), b.get()}, resume);
+  ASSERT_TRUE(b->AwaitFinished().succeeded());
+  b->Kill();
+  EXPECT_EQ(b->state().counts(), want);
+  auto c = Start();
+  const v1alpha1::CheckpointRef checkpoint = Prepare({c.get()})[0].checkpoints(0);
+  Go({c.get()}, FromCheckpoint(checkpoint, 3));
+  ASSERT_TRUE(c->AwaitFinished().succeeded());
+  c->Kill();
+  EXPECT_EQ(c->state().counts(), want);
+}
+
+TEST_F(TrainerTest, ATuningThatComesWhileRanksTrainIsInForceFromOneStepOn) {
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().HoldAt(5);
+  Go({a.get(), b.get()}, Fresh(1));
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().AwaitHeld();
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->Tune({.learning_rate = 1e-5});
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().Release();
+  ASSERT_TRUE(a->AwaitFinished().succeeded());
+  ASSERT_TRUE(b->AwaitFinished().succeeded());
+  for (const v1alpha1::StepReport& report : a->outbox().Reports()) {
+    EXPECT_EQ(report.tunings(), report.version().step() >= 7 ? 1 : 0) << report.version().step();
+  }
+  EXPECT_EQ(a->outbox().Reports().back().tuning().step(), 7);
+}
+
+// The spike is forced: nothing in the data is far above the rest.
+TEST_F(TrainerTest, ASpikeUnderStopEndsTheRunWithACheckpointOfTheWeightsBeforeIt) {
+  options_.watch = {.response = SpikeResponse::kStop, .deviations = 1e-9};
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  Go({a.get(), b.get()}, Fresh(1));
+  for (ThreadTrainer* rank : {a.get(), b.get()}) {
+    const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+    EXPECT_FALSE(finished.succeeded());
+    EXPECT_THAT(finished.message(), StartsWith("step "));
+    EXPECT_THAT(finished.message(), EndsWith("; trainer.watch.onSpike is Stop"));
+    rank->Kill();
+    EXPECT_EQ(rank->exit_code(), kExitDiverged);
+  }
+  EXPECT_EQ(Prepare({Start().get()})[0].checkpoints(0).version().step(),
+            a->state().applied()->step());
+  const v1alpha1::StepReport last = a->outbox().Reports().back();
+  EXPECT_FALSE(last.applied());
+  EXPECT_EQ(last.spikes_total(), 1);
+  EXPECT_NE(last.spike(), "");
 }
 
 class SkippedStepsTest : public TrainerTest, public testing::WithParamInterface<at::ScalarType> {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,8 @@
 #include "planner/layout.h"
 #include "planner/memory.h"
 #include "proto/muster/v1alpha1/checkpoint_defaults.h"
+#include "trainer/commit/spike_watch.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/optim/registry.h"
 #include "trainer/precision/precision.h"
 
@@ -77,6 +80,35 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   schedule.final_fraction = Or(spec.has_final_fraction(), spec.final_fraction(), 0.1);
   schedule.decay_steps = spec.decay_steps();
   return absl::OkStatus();
+}
+
+absl::Status ReadWatch(const v1alpha1::WatchSpec& spec, WatchRules& rules) {
+  const std::string name = spec.has_on_spike() ? spec.on_spike() : "Skip";
+  using enum SpikeResponse;
+  constexpr std::pair<const char*, SpikeResponse> kResponses[] = {
+      {"Skip", kSkip}, {"LowerRate", kLowerRate}, {"Stop", kStop}, {"Report", kReport}};
+  for (const auto& [known, response] : kResponses) {
+    if (name == known) rules.response = response;
+  }
+  if (rules.response == kOff) {
+    return absl::InvalidArgumentError(absl::StrCat("trainer.watch.onSpike: \"", name,
+                                                   "\" must be Skip, LowerRate, Stop or Report"));
+  }
+  rules.deviations = Or(spec.has_deviations(), spec.deviations(), 10.0);
+  rules.rate_factor = Or(spec.has_rate_factor(), spec.rate_factor(), 0.5);
+  rules.max_in_row = Or(spec.has_max_in_row(), spec.max_in_row(), 3);
+  return absl::OkStatus();
+}
+
+std::vector<Tuning> ReadTunings(const v1alpha1::TrainerSpec& spec) {
+  std::vector<Tuning> tunings;
+  for (const v1alpha1::TuningSpec& tuning : spec.tunings()) {
+    Tuning& out = tunings.emplace_back();
+    out.step = tuning.from_step();
+    if (tuning.has_learning_rate()) out.learning_rate = tuning.learning_rate();
+    if (tuning.has_clip_norm()) out.clip_norm = tuning.clip_norm();
+  }
+  return tunings;
 }
 
 PipelineSchedule ScheduleOf(const std::string& name) {
@@ -162,6 +194,10 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   MUSTER_RETURN_IF_ERROR(ReadParallelism(spec.trainer().parallelism(), config.training));
   config.training.activations = planner::ActivationsOf(spec.trainer().activations());
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
+  if (spec.trainer().has_watch()) {
+    MUSTER_RETURN_IF_ERROR(ReadWatch(spec.trainer().watch(), config.training.watch));
+  }
+  config.settings.tunings = ReadTunings(spec.trainer());
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
   if (interval.mode() == "Auto") {
     // The operator orders checkpoints; while it is away, the longest interval is kept.

@@ -4,6 +4,8 @@
 
 #include "gtest/gtest.h"
 #include "planner/activations.h"
+#include "trainer/commit/spike_watch.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/lamb.h"
 #include "trainer/optim/lion.h"
@@ -102,6 +104,40 @@ TEST(SpecReaderTest, ActivationsSayWhatBlocksKeep) {
   EXPECT_EQ(
       ReadRunConfig(spec, 0)->training.activations,
       (planner::ActivationOptions{.recompute_every = 2, .format = planner::SavedFormat::kInt8}));
+}
+
+TEST(SpecReaderTest, AWatchIsOffUnlessTheSpecHasOne) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.watch.response, SpikeResponse::kOff);
+  v1alpha1::WatchSpec& watch = *spec.mutable_trainer()->mutable_watch();
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.watch.response, SpikeResponse::kSkip);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.watch.deviations, 10.0);
+  watch.set_on_spike("LowerRate");
+  watch.set_deviations(6.0);
+  watch.set_rate_factor(0.1);
+  watch.set_max_in_row(7);
+  const WatchRules rules = ReadRunConfig(spec, 0)->training.watch;
+  EXPECT_EQ(rules.response, SpikeResponse::kLowerRate);
+  EXPECT_EQ(rules.deviations, 6.0);
+  EXPECT_EQ(rules.rate_factor, 0.1);
+  EXPECT_EQ(rules.max_in_row, 7);
+  watch.set_on_spike("Stop");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.watch.response, SpikeResponse::kStop);
+  watch.set_on_spike("Report");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.watch.response, SpikeResponse::kReport);
+  watch.set_on_spike("Halt");
+  EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
+            "trainer.watch.onSpike: \"Halt\" must be Skip, LowerRate, Stop or Report");
+}
+
+TEST(SpecReaderTest, TuningsKeepTheirOrderAndWhatTheyLeaveOut) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  v1alpha1::TuningSpec& first = *spec.mutable_trainer()->add_tunings();
+  first.set_from_step(7);
+  first.set_learning_rate(1e-4);
+  spec.mutable_trainer()->add_tunings()->set_clip_norm(0.0);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->settings.tunings,
+            (std::vector<Tuning>{{.step = 7, .learning_rate = 1e-4}, {.clip_norm = 0.0}}));
 }
 
 TEST(SpecReaderTest, OffloadSaysWhatRestsInFilesAndWhere) {

@@ -10,6 +10,8 @@
 #include "base/status_macros.h"
 #include "c10/core/GradMode.h"
 #include "trainer/commit/held_places.h"
+#include "trainer/commit/loss_scale.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/engine/link/torch_errors.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
@@ -54,14 +56,6 @@ std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
 }
 
 }  // namespace
-
-StepRules RulesOf(const TrainingOptions& options) {
-  return {.nominal_tokens = options.nominal_tokens(),
-          .scales_loss = options.types.scales_loss(),
-          .clip_norm = options.clip_norm,
-          .max_skipped_in_row = options.max_skipped_in_row,
-          .max_skipped_total = options.max_skipped_total};
-}
 
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model,
                                                                      const TrainingOptions& options,
@@ -242,9 +236,11 @@ absl::Status TrainingState::Apply() {
   if (!written.ok()) return EndFailedApply(written, torn);
   rests_.ForgetRefusals();
   counts_.samples += sealed_under_.step_samples();
-  const PastSteps past = PastStepsAfter(decision);
+  PastSteps past = PastStepsAfter(decision, {.watch = sealed_under_.watch}, counts_.past());
   counts_.skipped = past.skipped;
   counts_.loss_scale = past.loss_scale;
+  counts_.watched = std::move(past.watched);
+  if (decision.has_tuning()) counts_.tunings.push_back(FromProto(decision.tuning()));
   return commit_.EndApply();
 }
 
@@ -260,12 +256,29 @@ absl::Status TrainingState::EndFailedApply(const absl::Status& why, bool torn) {
       why.message(), "; this rank's weights were being overwritten in memory and are lost"));
 }
 
+StepRules TrainingState::rules() const {
+  const TunedValues values = ValuesOf({options_.schedule.peak, options_.clip_norm}, counts_.tunings,
+                                      commit_.next().step());
+  return {.nominal_tokens = options_.nominal_tokens(),
+          .scales_loss = options_.types.scales_loss(),
+          .clip_norm = values.clip_norm,
+          .max_skipped_in_row = options_.max_skipped_in_row,
+          .max_skipped_total = options_.max_skipped_total,
+          .watch = options_.watch};
+}
+
+double TrainingState::RateOf(const TrainingOptions& options, int64_t step) const {
+  Schedule schedule = options.schedule;
+  schedule.peak = ValuesOf({schedule.peak, options.clip_norm}, counts_.tunings, step).learning_rate;
+  return counts_.watched.rate_factor * schedule.At(step);
+}
+
 UpdateOptions TrainingState::UpdateOf(const v1alpha1::StepDecision& decision) const {
   const TrainingOptions& options = sealed_under_;
   const double to_mean =
       static_cast<double>(options.nominal_tokens()) / static_cast<double>(decision.valid_tokens());
   return {.update = counts_.updates + 1,
-          .learning_rate = options.schedule.At(decision.version().step()),
+          .learning_rate = RateOf(options, decision.version().step()),
           // Powers of two change no digit of the factor, so the gradients are those of the loss.
           .gradient_factor =
               decision.clip_factor() * to_mean / static_cast<double>(counts_.loss_scale.scale)};

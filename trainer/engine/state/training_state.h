@@ -20,8 +20,9 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/commit/decide_step.h"
-#include "trainer/commit/loss_scale.h"
+#include "trainer/commit/spike_watch.h"
 #include "trainer/engine/link/round_groups.h"
+#include "trainer/engine/state/run_counts.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
 #include "trainer/model/sequence_order.h"
@@ -67,25 +68,12 @@ struct TrainingOptions {
   OffloadOptions offload;
   OptimizerOptions optimizer;
   Schedule schedule;
+  WatchRules watch;
   // A hash of the spec that all of this was read from. The ranks of one round must agree on it.
   uint64_t trajectory = 0;
 
   int64_t step_samples() const { return micro_batch * micro_batches; }
   int64_t nominal_tokens() const { return sequence * step_samples(); }
-};
-
-// Returns the options that the vote's outcome depends on.
-StepRules RulesOf(const TrainingOptions& options);
-
-// A run's progress besides its version; part of the state.
-struct RunCounts {
-  int64_t updates = 0;  // applied; skipped steps do not count
-  int64_t samples = 0;  // consumed: where in the data the next step begins
-  SkippedSteps skipped;
-  LossScale loss_scale;  // of the next step
-  bool operator==(const RunCounts&) const = default;
-
-  PastSteps past() const { return {skipped, loss_scale}; }
 };
 
 // One tensor of the state with its name, a view of the state's memory.
@@ -194,6 +182,10 @@ class TrainingState {
   const std::optional<v1alpha1::Version>& applied() const { return commit_.applied(); }
 
   const RunCounts& counts() const { return counts_; }
+  // Returns what the vote's outcome on the next step depends on.
+  StepRules rules() const;
+  // Returns the learning rate of that step: the next one, or one that was applied.
+  double LearningRateOf(int64_t step) const { return RateOf(options_, step); }
   void set_counts(const RunCounts& counts) { counts_ = counts; }
 
   // Sets initial weights from the seed, and zero optimizer state. If state is offloaded to files,
@@ -251,6 +243,7 @@ class TrainingState {
   absl::Status WriteUpdate(const v1alpha1::StepDecision& decision, bool& torn);
   absl::Status EndFailedApply(const absl::Status& why, bool torn);
   StateRest& RestOf(const TensorPart& part) const;
+  double RateOf(const TrainingOptions& options, int64_t step) const;
   UpdateOptions UpdateOf(const v1alpha1::StepDecision& decision) const;
 
   TrainingOptions options_;

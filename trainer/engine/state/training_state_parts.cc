@@ -132,16 +132,11 @@ absl::StatusOr<std::vector<int64_t>> TrainingState::Digest() const {
   }
   out.insert(out.end(), of_optimizer.begin(), of_optimizer.end());
   const bool usable = applied().has_value();
-  const int64_t position[] = {usable ? applied()->step() : -1,
-                              usable ? applied()->attempt() : -1,
-                              counts_.updates,
-                              counts_.samples,
-                              counts_.skipped.in_row,
-                              counts_.skipped.total,
-                              counts_.loss_scale.scale,
-                              counts_.loss_scale.good_steps};
-  out.push_back(
-      static_cast<int64_t>(Hash64({reinterpret_cast<const char*>(position), sizeof(position)})));
+  std::vector<int64_t> position = ToNumbers(counts_);
+  position.push_back(usable ? applied()->step() : -1);
+  position.push_back(usable ? applied()->attempt() : -1);
+  out.push_back(static_cast<int64_t>(Hash64(
+      {reinterpret_cast<const char*>(position.data()), position.size() * sizeof(position[0])})));
   return out;
 }
 

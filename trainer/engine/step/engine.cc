@@ -74,6 +74,11 @@ bool IsLastUser(const Unit& unit, int block) {
   return !users.empty() && users.back() == block;
 }
 
+std::optional<uint64_t> HashOfTuning(const StepRequests& requests) {
+  if (!requests.tuning.has_value()) return std::nullopt;
+  return HashOf(*requests.tuning);
+}
+
 int64_t AllChunks(const std::vector<Unit>& units) {
   int64_t chunks = 0;
   for (const Unit& unit : units) chunks += unit.layout().all_chunks();
@@ -301,7 +306,7 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
   MUSTER_RETURN_IF_ERROR(state_.commit().BeginStep());
   const PhaseScope compute(timer_, Phase::kCompute);
   StepOutcome outcome;
-  outcome.learning_rate = state_.options().schedule.At(state_.commit().next().step());
+  outcome.learning_rate = state_.LearningRateOf(state_.commit().next().step());
   const v1alpha1::Version version = state_.commit().next();
   const absl::Status ran = RunTable(requests, outcome);
   const bool applied = state_.applied() && Same(*state_.applied(), version);
@@ -469,6 +474,7 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
                                .copy = requests.asks_for_copy && requests.asks_for_copy(),
                                .save_due = requests.save_due,
                                .writing = requests.is_writing && requests.is_writing(),
+                               .tuning = HashOfTuning(requests),
                                .rank = communicator_->rank(),
                                .ranks = communicator_->size(),
                                .busy_seconds = TakeBusySeconds(),
@@ -498,8 +504,12 @@ absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   outcome.copy = totals.copy_requests == communicator_->size();
   outcome.save_due = totals.saves_due > 0.0;
   outcome.writing = totals.writing > 0.0;
-  outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().past(),
+  outcome.decision = DecideStep(totals, state_.rules(), state_.counts().past(),
                                 state_.commit().next(), state_.commit().round());
+  if (share.tuning.has_value() &&
+      AllKnowTuning(AsSpan(message), *share.tuning, communicator_->size())) {
+    *outcome.decision.mutable_tuning() = ToProto(*requests.tuning);
+  }
   return state_.commit().Decide(outcome.decision);
 }
 
@@ -521,8 +531,7 @@ absl::Status Engine::Confirm(StepOutcome& outcome) {
   MUSTER_ASSIGN_OR_RETURN(const bool finite,
                           DecodeConfirm(AsSpan(message), commit.voted(), communicator_->size()));
   if (!finite) {
-    outcome.decision =
-        WithoutUpdate(commit.voted(), RulesOf(state_.options()), state_.counts().past());
+    outcome.decision = WithoutUpdate(commit.voted(), state_.rules(), state_.counts().past());
   }
   return commit.Confirm(outcome.decision);
 }

@@ -14,6 +14,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/step_messages.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/data/batch_feed.h"
 #include "trainer/engine/link/phase_timer.h"
 #include "trainer/engine/link/round_groups.h"
@@ -34,6 +35,8 @@ struct StepRequests {
   bool save = false;
   bool stop = false;
   bool save_due = false;  // the interval by time is over
+  // The tuning of the job that may come into force after the step.
+  std::optional<Tuning> tuning;
   // Asked at the vote: whether this rank still writes an earlier checkpoint. Null: it does not.
   std::function<bool()> is_writing;
   // Asked at the vote: whether this rank asks to copy the state after the step, which takes all

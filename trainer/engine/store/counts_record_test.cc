@@ -19,10 +19,17 @@ TrainingOptions OptionsIn(c10::ScalarType compute) {
 }
 
 const TrainingOptions kFp16 = OptionsIn(at::kHalf), kBf16 = OptionsIn(at::kBFloat16);
-const RunCounts kCounts = {.updates = 5,
-                           .samples = 70,
-                           .skipped = {.in_row = 1, .total = 2},
-                           .loss_scale = {.scale = 512, .good_steps = 9}};
+const RunCounts kCounts = {
+    .updates = 5,
+    .samples = 70,
+    .skipped = {.in_row = 1, .total = 2},
+    .loss_scale = {.scale = 512, .good_steps = 9},
+    .watched = {.losses = {0.1, 0.3},
+                .norms = {2.0, 1.0 / 3.0},
+                .in_row = 1,
+                .total = 6,
+                .rate_factor = 0.5},
+    .tunings = {{.step = 3, .learning_rate = 1e-4}, {.step = 8, .clip_norm = 0.0}}};
 
 RunRecord RecordOf(const TrainingOptions& options, const RunCounts& counts) {
   const std::unique_ptr<TrainingState> state = MakeTinyState(options, 0.0);

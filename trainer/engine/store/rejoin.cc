@@ -23,28 +23,33 @@
 namespace muster::trainer {
 namespace {
 
+// Sends the version and how many numbers the counts have, and then these.
 absl::Status SendPosition(const TrainingState& state, Communicator& world, int to) {
-  const RunCounts& counts = state.counts();
-  at::Tensor position =
-      ToTensor<int64_t>({state.applied()->step(), state.applied()->attempt(), counts.updates,
-                         counts.samples, counts.skipped.in_row, counts.skipped.total,
-                         counts.loss_scale.scale, counts.loss_scale.good_steps});
-  return world.Send(position, to, "position")->Wait();
+  const std::vector<int64_t> numbers = ToNumbers(state.counts());
+  at::Tensor version = ToTensor<int64_t>(
+      {state.applied()->step(), state.applied()->attempt(), static_cast<int64_t>(numbers.size())});
+  MUSTER_RETURN_IF_ERROR(world.Send(version, to, "position")->Wait());
+  return world.Send(ToTensor(numbers), to, "counts")->Wait();
 }
 
 absl::Status ReceivePosition(const v1alpha1::Version& version, int from, Communicator& world,
                              TrainingState& state) {
-  at::Tensor position = ToTensor(std::vector<int64_t>(8));
+  constexpr int64_t kMostNumbers = 4096;
+  at::Tensor position = ToTensor(std::vector<int64_t>(3));
   MUSTER_RETURN_IF_ERROR(world.Recv(position, from, "position")->Wait());
   const int64_t* p = position.const_data_ptr<int64_t>();
   if (p[0] != version.step() || p[1] != version.attempt()) {
     return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
                                             ") in place of ", ToText(version)));
   }
-  state.set_counts({.updates = p[2],
-                    .samples = p[3],
-                    .skipped = {.in_row = p[4], .total = p[5]},
-                    .loss_scale = {.scale = p[6], .good_steps = p[7]}});
+  if (p[2] < 1 || p[2] > kMostNumbers) {
+    return absl::DataLossError(absl::StrCat("rank ", from, " sends ", p[2], " counts"));
+  }
+  at::Tensor numbers = ToTensor(std::vector<int64_t>(static_cast<size_t>(p[2])));
+  MUSTER_RETURN_IF_ERROR(world.Recv(numbers, from, "counts")->Wait());
+  MUSTER_ASSIGN_OR_RETURN(const RunCounts counts, CountsOf({numbers.const_data_ptr<int64_t>(),
+                                                            static_cast<size_t>(numbers.numel())}));
+  state.set_counts(counts);
   return absl::OkStatus();
 }
 

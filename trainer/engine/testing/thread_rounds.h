@@ -21,6 +21,7 @@
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/engine/link/round_network.h"
 #include "trainer/engine/state/initial_weights.h"
 #include "trainer/engine/store/checkpoints.h"
@@ -361,6 +362,11 @@ class ThreadTrainer {
   void Stop(bool save) {
     v1alpha1::ToTrainer message;
     message.mutable_stop()->set_save(save);
+    inbox_.Push(message);
+  }
+  void Tune(const Tuning& tuning) {
+    v1alpha1::ToTrainer message;
+    *message.mutable_tune()->add_tunings() = ToProto(tuning);
     inbox_.Push(message);
   }
   v1alpha1::RankPosition AwaitReady() {

@@ -55,10 +55,13 @@ inline std::vector<uint64_t> DigestsOfValues(TrainingState& state, const RoundGr
   return digests;
 }
 
+// What a rank asks for with its next step.
+using Ask = std::function<StepRequests(const TrainingState&)>;
+
 // Trains a rank whose state is initialised, and validates. After an error of a step the result has
 // the steps before it only.
 inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
-                            const RoundGroups& groups) {
+                            const RoundGroups& groups, const Ask& ask = nullptr) {
   RankResult result;
   const std::atomic<bool> interrupt = false;
   PhaseTimer timer(Clock::Real(), Phase::kOther);
@@ -66,7 +69,7 @@ inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
   Engine engine(state, feed, timer, interrupt);
   EXPECT_TRUE(engine.BeginAlone(groups).ok());
   for (int i = 0; i < steps; ++i) {
-    const auto outcome = engine.Step({});
+    const auto outcome = engine.Step(ask ? ask(state) : StepRequests());
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     if (!outcome.ok()) return result;
     EXPECT_TRUE(outcome->after.ok()) << outcome->after;
@@ -115,8 +118,8 @@ using StateMaker = std::function<std::unique_ptr<TrainingState>(int rank)>;
 
 // Trains on every rank of the layout, which are threads; returns the results of each.
 inline std::vector<RankResult> TrainRanks(const MeshShape& mesh, int64_t vocabulary, int steps,
-                                          const StateMaker& make,
-                                          LocalGroups::Wrap wrap = nullptr) {
+                                          const StateMaker& make, LocalGroups::Wrap wrap = nullptr,
+                                          const Ask& ask = nullptr) {
   LocalGroups groups(mesh, wrap);
   std::vector<RankResult> results(static_cast<size_t>(mesh.size()));
   std::vector<std::thread> threads;
@@ -124,7 +127,7 @@ inline std::vector<RankResult> TrainRanks(const MeshShape& mesh, int64_t vocabul
     threads.emplace_back([&, r] {
       const std::unique_ptr<TrainingState> state = make(r);
       ASSERT_NE(state, nullptr);
-      results[static_cast<size_t>(r)] = TrainRank(*state, vocabulary, steps, groups.Of(r));
+      results[static_cast<size_t>(r)] = TrainRank(*state, vocabulary, steps, groups.Of(r), ask);
     });
   }
   for (std::thread& thread : threads) thread.join();

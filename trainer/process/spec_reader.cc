@@ -196,6 +196,7 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
   if (spec.trainer().has_watch()) {
     MUSTER_RETURN_IF_ERROR(ReadWatch(spec.trainer().watch(), config.training.watch));
+    config.settings.compare_every = spec.trainer().watch().compare_every();
   }
   config.settings.tunings = ReadTunings(spec.trainer());
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();

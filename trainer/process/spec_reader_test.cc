@@ -116,6 +116,9 @@ TEST(SpecReaderTest, AWatchIsOffUnlessTheSpecHasOne) {
   watch.set_deviations(6.0);
   watch.set_rate_factor(0.1);
   watch.set_max_in_row(7);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->settings.compare_every, 0);
+  watch.set_compare_every(50);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->settings.compare_every, 50);
   const WatchRules rules = ReadRunConfig(spec, 0)->training.watch;
   EXPECT_EQ(rules.response, SpikeResponse::kLowerRate);
   EXPECT_EQ(rules.deviations, 6.0);

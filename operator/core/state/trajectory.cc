@@ -87,6 +87,8 @@ constexpr Field kFields[] = {
     {"trainer.parallelism.offload.optimizer", true},
     {"trainer.parallelism.offload.weights", true},
     {"trainer.parallelism.offload.directory", true},
+    {"trainer.communication.gradients", true},
+    {"trainer.communication.weights", true},
     {"trainer.logs.tensorBoard", false},
     {"checkpoint.uri", true},
     {"checkpoint.interval.mode", true},

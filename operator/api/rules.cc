@@ -179,6 +179,16 @@ Broken CompressOfKnownLayers(const TrainerSpec& trainer) {
   return Unless(!Compresses(trainer.activations()) || !trainer.model().has_torch_script());
 }
 
+bool Rounds(const std::string& numbers) { return !numbers.empty() && numbers != "FP32"; }
+
+Broken DeterministicSendsFp32(const TrainerSpec& trainer) {
+  return Unless(!Rounds(trainer.communication().gradients()) || !trainer.train().deterministic());
+}
+
+Broken SentWeightsAreDivided(const TrainerSpec& trainer) {
+  return Unless(!Rounds(trainer.communication().weights()) || trainer.parallelism().zero() == 3);
+}
+
 Broken RecomputeEveryOfFull(const v1alpha1::ActivationsSpec& activations) {
   return Unless(!activations.has_recompute_every() || activations.recompute_every() == 1 ||
                 activations.recompute() == "Full");
@@ -493,6 +503,8 @@ RuleTable RulesOfParts() {
           {"context-divides-heads", Typed<TrainerSpec, ContextDividesHeads>},
           {"context-of-known-layers", Typed<TrainerSpec, ContextOfKnownLayers>},
           {"compress-of-known-layers", Typed<TrainerSpec, CompressOfKnownLayers>},
+          {"deterministic-sends-fp32", Typed<TrainerSpec, DeterministicSendsFp32>},
+          {"sent-weights-are-divided", Typed<TrainerSpec, SentWeightsAreDivided>},
           {"recompute-every-of-full", Typed<v1alpha1::ActivationsSpec, RecomputeEveryOfFull>},
           {"compress-of-kept", Typed<v1alpha1::ActivationsSpec, CompressOfKept>},
           {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},

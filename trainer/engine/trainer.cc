@@ -232,6 +232,7 @@ void Trainer::StepOnce() {
   if (!loss.ok()) return Stall(loss.status());
   if (decision.too_many_skipped()) return GiveUp(WhyTooManySkipped(decision, state.rules()));
   if (EndsBySpike(decision, state.rules())) return EndAtSpike(decision);
+  if (const absl::Status equal = CompareIfDue(); !equal.ok()) return Stall(equal);
   if (!decision.stop_after()) return;
   // Some rank has the order; all obey it, although others may be lost on the way.
   stop_ordered_ = true;

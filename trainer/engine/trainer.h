@@ -107,6 +107,7 @@ class Trainer {
   absl::Status Join(const v1alpha1::GoRound& go, v1alpha1::WorkerJoined& joined);
   absl::Status CheckData(const v1alpha1::ResumePoint& resume);
   absl::Status CompareStates(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined);
+  absl::Status CompareIfDue();
   absl::Status TestLinks(const v1alpha1::GoRound& go);
   // Waits for an order, or until the time in which one is to come is over.
   bool AwaitStart();

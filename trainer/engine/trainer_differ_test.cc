@@ -62,6 +62,35 @@ TEST_F(TrainerDifferTest, TheFirstRankReceivesFromTheMajorityAndTheRunIsUndistur
   ExpectUndisturbedWeights(ranks);
 }
 
+// No rank is lost: the ranks find the difference by themselves, at the next step at which they
+// compare.
+TEST_F(TrainerDifferTest, RanksThatCompareAsTheyTrainFindAWrongOneWhichReceives) {
+  settings_.compare_every = 7;
+  auto a = Start(), b = Start(), c = Start();
+  const std::vector<ThreadTrainer*> ranks = {a.get(), b.get(), c.get()};
+  Prepare(ranks);
+  for (ThreadTrainer* rank : ranks) rank->feed().HoldAt(14);
+  Go(ranks, Fresh(1));
+  for (ThreadTrainer* rank : ranks) rank->feed().AwaitHeld();
+  Spoil(*b);
+  for (ThreadTrainer* rank : ranks) rank->feed().Release();
+  for (ThreadTrainer* rank : ranks) {
+    const auto stalled = rank->outbox().Await(v1alpha1::FromTrainer::kStalled).stalled();
+    EXPECT_THAT(stalled.error(), HasSubstr("rank 1 and ranks 0 and 2 differ at step 14"));
+    EXPECT_EQ(stalled.version().step(), rank == b.get() ? 0 : 14);
+  }
+  const auto after = Prepare(ranks);
+  EXPECT_FALSE(after[1].has_applied());
+  v1alpha1::ResumePoint resume = Live(after[0], round_);
+  resume.add_receivers(1);
+  Go(ranks, resume);
+  for (ThreadTrainer* rank : ranks) {
+    EXPECT_TRUE(rank->AwaitFinished().succeeded());
+    rank->Kill();
+  }
+  for (ThreadTrainer* rank : ranks) EXPECT_EQ(WeightsOf(*rank), WeightsOf(*a));
+}
+
 TEST_F(TrainerDifferTest, OfTwoTheOneGoesOnThatHasWhatTheCheckpointHas) {
   auto a = Start(), b = Start();
   const std::vector<ThreadTrainer*> ranks = {a.get(), b.get()};

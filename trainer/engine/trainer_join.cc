@@ -199,6 +199,22 @@ absl::Status Trainer::CompareStates(const ResumePoint& resume, v1alpha1::WorkerJ
   return equal;
 }
 
+// Ranks that differ leave the round. In the next one those that are wrong receive; where nothing
+// tells which are, all find so again, and wait for the job's owner.
+absl::Status Trainer::CompareIfDue() {
+  const v1alpha1::Version& version = *parts_.state.applied();
+  if (settings_.compare_every <= 0 || version.step() % settings_.compare_every != 0) {
+    return absl::OkStatus();
+  }
+  const absl::Status equal = CatchTorch("comparing states", [&] {
+    return CompareDigests(version, std::vector(static_cast<size_t>(world_size_), true),
+                          mesh_->shape(), mesh_->world(), parts_.state,
+                          [&] { return checkpoints_.Prove(); });
+  });
+  if (!absl::IsDataLoss(equal) && !absl::IsFailedPrecondition(equal)) return equal;
+  return absl::UnavailableError(equal.message());
+}
+
 // Copies that could never fit are bad input and end training on this rank.
 absl::Status Trainer::BeginCopies(const ResumePoint& resume) {
   // Reports of an earlier round speak of its peers. Those of this one come once all have joined.

@@ -15,6 +15,7 @@
 #include "proto/muster/v1alpha1/checkpoint_defaults.h"
 #include "trainer/commit/spike_watch.h"
 #include "trainer/commit/tunings.h"
+#include "trainer/engine/link/sent_numbers.h"
 #include "trainer/optim/registry.h"
 #include "trainer/precision/precision.h"
 
@@ -98,6 +99,14 @@ absl::Status ReadWatch(const v1alpha1::WatchSpec& spec, WatchRules& rules) {
   rules.rate_factor = Or(spec.has_rate_factor(), spec.rate_factor(), 0.5);
   rules.max_in_row = Or(spec.has_max_in_row(), spec.max_in_row(), 3);
   return absl::OkStatus();
+}
+
+CommunicationOptions ReadCommunication(const v1alpha1::CommunicationSpec& spec) {
+  const auto numbers = [](const std::string& name) {
+    if (name == "BF16") return SentNumbers::kBf16;
+    return name == "INT8" ? SentNumbers::kInt8 : SentNumbers::kWhole;
+  };
+  return {.gradients = numbers(spec.gradients()), .weights = numbers(spec.weights())};
 }
 
 std::vector<Tuning> ReadTunings(const v1alpha1::TrainerSpec& spec) {
@@ -196,7 +205,9 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
   if (spec.trainer().has_watch()) {
     MUSTER_RETURN_IF_ERROR(ReadWatch(spec.trainer().watch(), config.training.watch));
+    config.settings.compare_every = spec.trainer().watch().compare_every();
   }
+  config.training.communication = ReadCommunication(spec.trainer().communication());
   config.settings.tunings = ReadTunings(spec.trainer());
   const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
   if (interval.mode() == "Auto") {

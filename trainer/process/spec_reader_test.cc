@@ -6,6 +6,7 @@
 #include "planner/activations.h"
 #include "trainer/commit/spike_watch.h"
 #include "trainer/commit/tunings.h"
+#include "trainer/engine/link/sent_numbers.h"
 #include "trainer/optim/adamw.h"
 #include "trainer/optim/lamb.h"
 #include "trainer/optim/lion.h"
@@ -116,6 +117,9 @@ TEST(SpecReaderTest, AWatchIsOffUnlessTheSpecHasOne) {
   watch.set_deviations(6.0);
   watch.set_rate_factor(0.1);
   watch.set_max_in_row(7);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->settings.compare_every, 0);
+  watch.set_compare_every(50);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->settings.compare_every, 50);
   const WatchRules rules = ReadRunConfig(spec, 0)->training.watch;
   EXPECT_EQ(rules.response, SpikeResponse::kLowerRate);
   EXPECT_EQ(rules.deviations, 6.0);
@@ -128,6 +132,20 @@ TEST(SpecReaderTest, AWatchIsOffUnlessTheSpecHasOne) {
   watch.set_on_spike("Halt");
   EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
             "trainer.watch.onSpike: \"Halt\" must be Skip, LowerRate, Stop or Report");
+}
+
+TEST(SpecReaderTest, RanksSendWhatTheSpecSays) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.communication, CommunicationOptions());
+  v1alpha1::CommunicationSpec& communication = *spec.mutable_trainer()->mutable_communication();
+  communication.set_gradients("FP32");
+  communication.set_weights("BF16");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.communication,
+            (CommunicationOptions{.weights = SentNumbers::kBf16}));
+  communication.set_gradients("INT8");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.communication.gradients, SentNumbers::kInt8);
+  communication.set_gradients("BF16");
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.communication.gradients, SentNumbers::kBf16);
 }
 
 TEST(SpecReaderTest, TuningsKeepTheirOrderAndWhatTheyLeaveOut) {

@@ -23,6 +23,7 @@ struct TrainerSettings {
   int64_t copy_every_steps = 0;  // from one copy to the next; 0: as CopyPace chooses
   int64_t copies_room = 0;       // bytes of memory that this rank has for its copies
   bool keeps_replicas = false;   // as many bytes are set apart for replicas of other ranks' copies
+  int64_t compare_every = 0;     // steps after which ranks compare their states; 0: never
   std::vector<Tuning> tunings;   // of the job, in force or not
   std::string event_directory;   // of event files of TensorBoard; empty: none are written
   // A rank that does not see the mark of another one after this long has another directory. NFS

@@ -22,6 +22,7 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/spike_watch.h"
 #include "trainer/engine/link/round_groups.h"
+#include "trainer/engine/link/sent_numbers.h"
 #include "trainer/engine/state/run_counts.h"
 #include "trainer/model/block.h"
 #include "trainer/model/partition.h"
@@ -69,6 +70,7 @@ struct TrainingOptions {
   OptimizerOptions optimizer;
   Schedule schedule;
   WatchRules watch;
+  CommunicationOptions communication;
   // A hash of the spec that all of this was read from. The ranks of one round must agree on it.
   uint64_t trajectory = 0;
 

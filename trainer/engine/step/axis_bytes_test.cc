@@ -20,6 +20,7 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/engine/link/phase_timer.h"
 #include "trainer/engine/link/round_groups.h"
+#include "trainer/engine/link/sent_numbers.h"
 #include "trainer/engine/state/training_state.h"
 #include "trainer/engine/step/engine.h"
 #include "trainer/engine/testing/forwarding_communicator.h"
@@ -139,6 +140,7 @@ Communicator*& TensorOf(RoundGroups& groups) { return groups.axes.tensor; }
 Communicator*& ContextOf(RoundGroups& groups) { return groups.axes.context; }
 Communicator*& StagesOf(RoundGroups& groups) { return groups.stages; }
 Communicator*& ShardOf(RoundGroups& groups) { return groups.shard; }
+Communicator*& WorldOf(RoundGroups& groups) { return groups.world; }
 
 // Each layer gathers the inputs of two column parallel products and scatters the outputs of two row
 // parallel ones; so does the head with its input, and the embedding with its output. A backward
@@ -186,29 +188,65 @@ TEST(AxisBytesTest, ContextRanksExchangeHeadsOrPassKeysAndValuesOn) {
   }
 }
 
+// Rounded numbers take as many bytes as SentBytes() says, which counts FP64 scales here.
+struct Sent {
+  CommunicationOptions communication;
+  double weights = 1.0, gradients = 1.0;  // of the bytes of FP64
+};
+const Sent kSent[] = {
+    {{}},
+    {{SentNumbers::kBf16, SentNumbers::kBf16}, 0.25, 0.25},
+    {{SentNumbers::kInt8, SentNumbers::kWhole}, 1.0, 0.125 * (1.0 + 8.0 / 256.0)},
+};
+
+std::vector<int64_t> BytesOfBlocks() {
+  const auto whole = MakeRankState(Shape(), Options(), {}, 0);
+  EXPECT_NE(whole, nullptr);
+  std::vector<int64_t> bytes;
+  for (const Unit& unit : whole->units()) bytes.push_back(unit.layout().elements * kNumber);
+  EXPECT_EQ(bytes.size(), size_t{kLayers + 2});
+  return bytes;
+}
+
+// A rank gets its slice of every unit from each other rank, and the sums of all other slices.
+TEST(AxisBytesTest, CopiesAddUpRoundedGradientsInTwoExchanges) {
+  const std::vector<int64_t> bytes = BytesOfBlocks();
+  const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  for (const Sent& sent : kSent) {
+    TrainingOptions options = Options();
+    options.communication.gradients = sent.communication.gradients;
+    int64_t exchanged = 0;
+    for (const auto& count : CountStep({.data = 2}, options, &WorldOf)) {
+      exchanged += count->Of("all-reduce") + count->Of("all-to-all");
+    }
+    EXPECT_EQ(static_cast<double>(exchanged), 2.0 * static_cast<double>(all) * sent.gradients);
+  }
+}
+
 // ZeRO 3 gathers a unit for each pass and scatters its gradients once for each micro-batch
 // (Rajbhandari et al., 2020, section 7.2.2). A unit stays for two passes in a row: the head's from
 // forward to backward, and the embedding's from one micro-batch to the next.
 TEST(AxisBytesTest, ShardsGatherValuesTwiceAndScatterGradientsOnce) {
+  const std::vector<int64_t> bytes = BytesOfBlocks();
   TrainingOptions options = Options();
   options.divided = {.values = true, .gradients = true};
   const MeshShape mesh{.shard = 2};
-  const auto whole = MakeRankState(Shape(), Options(), {}, 0);
-  ASSERT_NE(whole, nullptr);
-  std::vector<int64_t> bytes;  // of the blocks
-  for (const Unit& unit : whole->units()) bytes.push_back(unit.layout().elements * kNumber);
-  ASSERT_EQ(bytes.size(), size_t{kLayers + 2});
   const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   const int64_t rounds = kMicroBatches / 2;
-  // Each rank gets what the other one has, so that both together get everything.
-  int64_t exchanged = 0;
-  for (const auto& count : CountStep(mesh, options, &ShardOf)) {
-    exchanged += count->Of("all-gather") + count->Of("all-to-all") + count->Of("reduce-scatter");
-  }
   const int64_t gathered = rounds * 2 * all - rounds * bytes.back() - (rounds - 1) * bytes.front();
   const int64_t scattered = rounds * all;
-  // The whole gradients are gathered at the end, for this test alone.
-  EXPECT_EQ(exchanged, gathered + scattered + all);
+  for (const Sent& sent : kSent) {
+    options.communication = sent.communication;
+    // Each rank gets what the other one has, so that both together get everything.
+    int64_t exchanged = 0;
+    for (const auto& count : CountStep(mesh, options, &ShardOf)) {
+      exchanged += count->Of("all-gather") + count->Of("all-to-all") + count->Of("reduce-scatter");
+    }
+    // The whole gradients are gathered at the end, for this test alone.
+    EXPECT_EQ(static_cast<double>(exchanged), static_cast<double>(gathered) * sent.weights +
+                                                  static_cast<double>(scattered) * sent.gradients +
+                                                  static_cast<double>(all));
+  }
 }
 
 }  // namespace

@@ -106,8 +106,9 @@ std::unique_ptr<GradientReducer> Engine::MakeReducer(int rounds) {
   if (options.deterministic) {
     return MakeDeterministicReducer(state_.units(), groups_, options.micro_batches);
   }
-  return groups_.shard == nullptr ? MakeFastReducer(state_.units(), groups_)
-                                  : MakeShardedReducer(state_.units(), groups_, rounds);
+  const SentGradients sent = {options.communication.gradients, options.seed, communicator_->rank()};
+  return groups_.shard == nullptr ? MakeFastReducer(state_.units(), groups_, sent)
+                                  : MakeShardedReducer(state_.units(), groups_, sent, rounds);
 }
 
 absl::Status Engine::BeginRound(const RoundGroups& groups) {
@@ -147,7 +148,8 @@ absl::Status Engine::BeginRound(const RoundGroups& groups) {
   values_ =
       shard.whole() && !shape.values_divided
           ? nullptr
-          : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights);
+          : std::make_unique<UnitValues>(state_.units(), groups.shard, *state_.rests().weights,
+                                         options.communication.weights);
   runner_.set_activations(options.activations);
   micro_batches_ =
       RankRange(options.micro_batches, mesh.WorkerOf(communicator.rank()), mesh.workers());
@@ -297,7 +299,7 @@ absl::Status Engine::LoadStep(int64_t step) {
   runner_.set_loss_scale(LossScaleOfStep() /
                          static_cast<double>(state_.options().nominal_tokens()));
   if (splits_backward_) runner_.SplitBackward();
-  reducer_->Begin();
+  reducer_->Begin(step);
   return absl::OkStatus();
 }
 

@@ -1,12 +1,14 @@
 #include "trainer/engine/step/gradient_reducer.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/engine/step/rounded_sums.h"
 #include "trainer/engine/step/slice_gather.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/slices.h"
@@ -16,12 +18,15 @@
 namespace muster::trainer {
 namespace {
 
+constexpr size_t kMostRoundedUnderWay = 2;
+
 class FastReducer final : public GradientReducer {
  public:
-  FastReducer(std::vector<Unit>& units, const RoundGroups& groups)
-      : units_(units), groups_(groups) {}
+  FastReducer(std::vector<Unit>& units, const RoundGroups& groups, const SentGradients& sent)
+      : units_(units), groups_(groups), sent_(sent) {}
 
-  void Begin() override {
+  void Begin(int64_t step) override {
+    step_ = step;
     pending_.clear();
     cleared_.assign(units_.size(), false);
   }
@@ -35,6 +40,16 @@ class FastReducer final : public GradientReducer {
     const Unit& reduced = units_[static_cast<size_t>(unit)];
     Communicator& ranks = ReplicasOf(groups_, reduced.layout());
     if (ranks.size() == 1) return absl::OkStatus();
+    if (sent_.numbers != SentNumbers::kWhole) {
+      if (pending_.size() == kMostRoundedUnderWay) {
+        MUSTER_RETURN_IF_ERROR(pending_.front()->Wait());
+        pending_.pop_front();
+      }
+      pending_.push_back(RoundedAllReduce(ranks, sent_.numbers,
+                                          {sent_.seed, sent_.rank, step_, unit},
+                                          reduced.gradients(), reduced.layout().name));
+      return absl::OkStatus();
+    }
     pending_.push_back(
         ranks.AllReduce(LeaseMemory(reduced.gradients()), ReduceOp::kSum, reduced.layout().name));
     return absl::OkStatus();
@@ -56,7 +71,9 @@ class FastReducer final : public GradientReducer {
 
   std::vector<Unit>& units_;
   const RoundGroups groups_;
-  std::vector<std::unique_ptr<Pending>> pending_;
+  const SentGradients sent_;
+  int64_t step_ = 0;
+  std::deque<std::unique_ptr<Pending>> pending_;
   std::vector<bool> cleared_;  // by unit
 };
 
@@ -81,7 +98,7 @@ class DeterministicReducer final : public GradientReducer {
         stacks_(units.size()),
         spare_(units.size()) {}
 
-  void Begin() override {
+  void Begin(int64_t) override {
     exchanges_.clear();
     for (size_t u = 0; u < units_.size(); ++u) {
       at::Tensor(units_[u].gradients()).zero_();
@@ -255,8 +272,9 @@ class DeterministicReducer final : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
-                                                 const RoundGroups& groups) {
-  return std::make_unique<FastReducer>(units, groups);
+                                                 const RoundGroups& groups,
+                                                 const SentGradients& sent) {
+  return std::make_unique<FastReducer>(units, groups, sent);
 }
 
 std::unique_ptr<GradientReducer> MakeDeterministicReducer(std::vector<Unit>& units,

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "trainer/engine/link/round_groups.h"
+#include "trainer/engine/link/sent_numbers.h"
 #include "trainer/parallel/unit.h"
 
 namespace muster::trainer {
@@ -20,7 +21,7 @@ class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
 
-  virtual void Begin() = 0;
+  virtual void Begin(int64_t step) = 0;
   // Called before the first backward that adds to the unit's gradient of a micro-batch.
   virtual absl::Status MicroBatchBegins(int unit) = 0;
   // Called when the unit's gradient of this rank's micro-batch (counted from 0) is final.
@@ -30,10 +31,20 @@ class GradientReducer {
   virtual absl::Status Finish() = 0;
 };
 
+// The numbers in which ranks send each other gradients.
+struct SentGradients {
+  SentNumbers numbers = SentNumbers::kWhole;
+  // Of what is random in their rounding: the run's seed, and this rank's number in the round.
+  uint64_t seed = 0;
+  int64_t rank = 0;
+};
+
 // Adds micro-batches in place and ranks by one all-reduce per unit: the order of additions depends
-// on the world size.
+// on the world size. Of rounded gradients at most two units are under way, so that their buffers
+// stay small.
 std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
-                                                 const RoundGroups& groups);
+                                                 const RoundGroups& groups,
+                                                 const SentGradients& sent);
 
 // Adds ranks in two stages, for ranks that divide the state: each rank gets its slice from all
 // ranks of groups.shard, and adds it up with the ranks that hold the same slice in other groups. So
@@ -41,7 +52,8 @@ std::unique_ptr<GradientReducer> MakeFastReducer(std::vector<Unit>& units,
 // memory for them as a whole from MicroBatchBegins until the end of the exchange that Reduce
 // starts, and a step calls Reduce `rounds` times for each; other units take part once.
 std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units,
-                                                    const RoundGroups& groups, int rounds);
+                                                    const RoundGroups& groups,
+                                                    const SentGradients& sent, int rounds);
 
 // Adds along the fixed tree over the `micro_batches` logical micro-batches of the step, whatever
 // the number of workers: the sums are bitwise equal. A rank of m micro-batches keeps about log2(m)

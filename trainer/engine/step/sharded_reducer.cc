@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <deque>
+#include <string>
 #include <utility>
 
 #include "ATen/ops/empty.h"
 #include "base/status_macros.h"
 #include "trainer/engine/step/gradient_reducer.h"
+#include "trainer/engine/step/rounded_sums.h"
 #include "trainer/parallel/chunk_view.h"
 #include "trainer/parallel/flat_memory.h"
 #include "trainer/parallel/slices.h"
@@ -18,14 +20,17 @@ constexpr size_t kMostUnderWay = 2;
 
 class ShardedReducer final : public GradientReducer {
  public:
-  ShardedReducer(std::vector<Unit>& units, const RoundGroups& groups, int rounds)
+  ShardedReducer(std::vector<Unit>& units, const RoundGroups& groups, const SentGradients& sent,
+                 int rounds)
       : units_(units),
         groups_(groups),
+        sent_(sent),
         shard_(*groups.shard),
         rounds_(rounds),
         left_(units.size()) {}
 
-  void Begin() override {
+  void Begin(int64_t step) override {
+    step_ = step;
     exchanges_.clear();
     sums_.clear();
     for (size_t u = 0; u < units_.size(); ++u) {
@@ -59,10 +64,13 @@ class ShardedReducer final : public GradientReducer {
     }
     const int64_t mine = input_counts[static_cast<size_t>(shard_.rank())];
     exchange.received = at::empty({mine * shard_.size()}, gradients.options());
-    exchange.pending = shard_.AllToAllV(
-        exchange.received, std::vector<int64_t>(static_cast<size_t>(shard_.size()), mine),
-        LeaseMemory(gradients), std::move(input_counts),
-        units_[static_cast<size_t>(unit)].layout().name);
+    const std::vector<int64_t> equal(static_cast<size_t>(shard_.size()), mine);
+    const std::string& name = units_[static_cast<size_t>(unit)].layout().name;
+    exchange.pending = sent_.numbers == SentNumbers::kWhole
+                           ? shard_.AllToAllV(exchange.received, equal, LeaseMemory(gradients),
+                                              std::move(input_counts), name)
+                           : RoundedAllToAll(shard_, sent_.numbers, KeyOf(unit), exchange.received,
+                                             equal, gradients, std::move(input_counts), name);
     exchanges_.push_back(std::move(exchange));
     return absl::OkStatus();
   }
@@ -81,6 +89,10 @@ class ShardedReducer final : public GradientReducer {
     std::unique_ptr<Pending> pending;
   };
 
+  // Returns the key of the unit's next exchange in this step.
+  RoundingKey KeyOf(int unit) const {
+    return {sent_.seed, sent_.rank, step_, unit, left_[static_cast<size_t>(unit)]};
+  }
   TreeNode SliceOfRank(int unit, int rank) const {
     return SliceOf(units_[static_cast<size_t>(unit)].layout().chunks(), {rank, shard_.size()});
   }
@@ -103,16 +115,20 @@ class ShardedReducer final : public GradientReducer {
       sum.add_(exchange.received.narrow(0, r * sum.numel(), sum.numel()));
     }
     Communicator& replicas = ReplicasOf(groups_, unit.layout());
-    if (last && replicas.size() > 1) {
-      sums_.push_back(replicas.AllReduce(sum, ReduceOp::kSum, unit.layout().name));
-    }
+    if (!last || replicas.size() == 1) return absl::OkStatus();
+    sums_.push_back(sent_.numbers == SentNumbers::kWhole
+                        ? replicas.AllReduce(sum, ReduceOp::kSum, unit.layout().name)
+                        : RoundedAllReduce(replicas, sent_.numbers, KeyOf(exchange.unit), sum,
+                                           unit.layout().name));
     return absl::OkStatus();
   }
 
   std::vector<Unit>& units_;
   const RoundGroups groups_;
+  const SentGradients sent_;
   Communicator& shard_;
   const int rounds_;
+  int64_t step_ = 0;
   std::vector<int> left_;  // by unit, the exchanges of this step that are not added yet
   std::deque<Exchange> exchanges_;
   std::vector<std::unique_ptr<Pending>> sums_;
@@ -121,8 +137,9 @@ class ShardedReducer final : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> MakeShardedReducer(std::vector<Unit>& units,
-                                                    const RoundGroups& groups, int rounds) {
-  return std::make_unique<ShardedReducer>(units, groups, rounds);
+                                                    const RoundGroups& groups,
+                                                    const SentGradients& sent, int rounds) {
+  return std::make_unique<ShardedReducer>(units, groups, sent, rounds);
 }
 
 }  // namespace muster::trainer

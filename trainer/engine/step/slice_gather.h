@@ -24,6 +24,9 @@ class SliceGather {
   absl::Status Start(const at::Tensor& flat, const at::Tensor& slice, const std::string& label);
   // Does the same with the slice that lies in `flat`.
   absl::Status Start(const at::Tensor& flat, const std::string& label);
+  // Does the same with numbers that are rounded to BF16 on the way, this rank's as well.
+  absl::Status StartInBf16(const at::Tensor& flat, const at::Tensor& slice,
+                           const std::string& label);
   absl::Status Finish();
   // Finishes the gather of `flat`, if it is in progress, and those that began before it.
   absl::Status FinishOf(const at::Tensor& flat);
@@ -31,9 +34,13 @@ class SliceGather {
  private:
   struct Gather {
     at::Tensor flat;
+    at::Tensor sent;  // what arrives, if that is not `flat`
     std::unique_ptr<Pending> pending;
   };
 
+  // Starts to fill `sent`; when it is full, it is copied to `flat` if that is another tensor.
+  absl::Status StartAs(const at::Tensor& sent, const at::Tensor& flat, const at::Tensor& slice,
+                       const std::string& label);
   absl::Status FinishOldest();
 
   Communicator& group_;

@@ -14,6 +14,9 @@ absl::Status UnitValues::Gather(int unit) {
     at::Tensor(gathered.values()).copy_(gathered.held().values);
     return absl::OkStatus();
   }
+  if (rounds_) {
+    return gather_->StartInBf16(gathered.values(), gathered.held().values, gathered.layout().name);
+  }
   return gather_->Start(gathered.values(), gathered.held().values, gathered.layout().name);
 }
 

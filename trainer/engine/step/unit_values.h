@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/engine/link/sent_numbers.h"
 #include "trainer/engine/step/slice_gather.h"
 #include "trainer/offload/state_rest.h"
 #include "trainer/parallel/unit.h"
@@ -16,9 +17,9 @@ namespace muster::trainer {
 // offloaded. One instance serves one round. Not thread-safe.
 class UnitValues {
  public:
-  // All must outlive this. If `group` is null, this rank holds all slices.
-  UnitValues(const std::vector<Unit>& units, Communicator* group, StateRest& rest)
-      : units_(units), rest_(rest) {
+  // The first three must outlive this. If `group` is null, this rank holds all slices.
+  UnitValues(const std::vector<Unit>& units, Communicator* group, StateRest& rest, SentNumbers sent)
+      : units_(units), rest_(rest), rounds_(sent == SentNumbers::kBf16) {
     if (group != nullptr) gather_.emplace(*group);
   }
 
@@ -34,6 +35,7 @@ class UnitValues {
  private:
   const std::vector<Unit>& units_;
   StateRest& rest_;
+  const bool rounds_;  // ranks send each other BF16
   std::optional<SliceGather> gather_;
 };
 

@@ -168,21 +168,27 @@ absl::Status Conclude(const std::vector<Finding>& found, int rank, const v1alpha
 absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
                             Communicator& world, TrainingState& state,
                             absl::FunctionRef<Proof()> prove) {
+  std::vector<CopyPlace> wanted;
+  for (int rank = 0; rank < world.size(); ++rank) wanted.push_back(PlaceOf(mesh, rank));
+  return CompareDigests(resume.version(), Witnesses(resume, wanted), mesh, world, state, prove);
+}
+
+absl::Status CompareDigests(const v1alpha1::Version& version, std::vector<bool> witnesses,
+                            const MeshShape& mesh, Communicator& world, TrainingState& state,
+                            absl::FunctionRef<Proof()> prove) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> digest, state.Digest());
   const auto items = static_cast<int64_t>(digest.size());
   at::Tensor gathered = at::empty({items * world.size()}, at::kLong);
   MUSTER_RETURN_IF_ERROR(world.AllGather(gathered, ToTensor(digest), "digests")->Wait());
   const int64_t* numbers = gathered.const_data_ptr<int64_t>();
   const std::vector<int64_t> all(numbers, numbers + gathered.numel());
-  std::vector<CopyPlace> wanted;
-  for (int rank = 0; rank < world.size(); ++rank) wanted.push_back(PlaceOf(mesh, rank));
   const Digests digests = {.mesh = mesh,
                            .all = all,
                            .items = items,
                            .units = static_cast<int64_t>(state.units().size()),
                            .divides_values = state.divides_values(),
                            .of_units = state.units(),
-                           .witnesses = Witnesses(resume, wanted)};
+                           .witnesses = std::move(witnesses)};
   std::vector<Finding> found = FindDifferences(digests, {});
   if (found.empty()) return absl::OkStatus();
   const bool judged = std::all_of(found.begin(), found.end(), [](const Finding& finding) {
@@ -195,7 +201,7 @@ absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape
   // A rank that leaves the round aborts its communicators, so each waits until all have their
   // answer.
   world.Barrier()->Wait().IgnoreError();
-  return Conclude(found, world.rank(), resume.version(), state);
+  return Conclude(found, world.rank(), version, state);
 }
 
 }  // namespace muster::trainer

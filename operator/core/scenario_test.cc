@@ -174,6 +174,35 @@ TEST(ScenarioTest, ANewLeaderSoonGivesUpWorkersWhoseNodeDoesNotAnswerEither) {
   ExpectSucceeded(world);
 }
 
+TEST(ScenarioTest, StepsThatAreDoneAgainGetATuningAtTheSameStepAlsoUnderANewLeader) {
+  SimWorld world(11);
+  RunToStep(world, 12);
+  world.job.spec.mutable_trainer()->add_tunings()->set_learning_rate(1e-4);
+  RunToStep(world, 17);
+  ASSERT_EQ(world.in_force.size(), 1u) << "the ranks of the running round know of it";
+  const int64_t step = world.in_force[0].step();
+  EXPECT_EQ(world.rounds_opened, 1);
+  ASSERT_EQ(world.job.status.tunings_size(), 1);
+  EXPECT_EQ(world.job.status.tunings(0).step(), step);
+  world.ChangeLeader(/*zombie=*/false);
+  auto& later = *world.job.spec.mutable_trainer()->add_tunings();
+  later.set_clip_norm(0.5);
+  later.set_from_step(40);
+  world.KillEveryAgent();
+  RunToStep(world, 10);
+  for (int i = 0; i < 20000 && world.rounds_opened == 1; ++i) world.RunOnce();
+  world.RunUntilEnded(absl::Minutes(10));
+  ExpectSucceeded(world);
+  EXPECT_GT(world.redone, 0) << "the checkpoint was of step 10";
+  ASSERT_EQ(world.in_force.size(), 2u);
+  EXPECT_EQ(world.in_force[0].step(), step);
+  EXPECT_EQ(world.in_force[1].step(), 40);
+  ASSERT_EQ(world.job.status.tunings_size(), 2);
+  EXPECT_EQ(world.job.status.tunings(0).step(), step);
+  EXPECT_EQ(world.job.status.tunings(1).step(), 40);
+  EXPECT_EQ(std::count(world.event_reasons.begin(), world.event_reasons.end(), "Tuned"), 2);
+}
+
 TEST(ScenarioTest, AShortCutOfAStreamChangesNothing) {
   SimWorld world(6);
   RunToStep(world, 15);

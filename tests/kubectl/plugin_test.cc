@@ -32,6 +32,18 @@ spec:
   template: {spec: {containers: [{name: worker, image: busybox, command: [sleep, "1"]}]}}
 )";
 
+constexpr char kTrainer[] = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: counting}
+spec:
+  workers: {count: 2}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: /data/text.txt}
+    train: {steps: 100, globalBatch: 8, microBatch: 2, sequence: 64}
+  checkpoint: {uri: /checkpoints}
+)";
+
 class Plugin : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -121,6 +133,33 @@ TEST_F(Plugin, AJobIsCreatedShownAndChanged) {
   EXPECT_EQ(Job()["spec"]["suspend"], false);
   Expect({"scale", "counting", "--workers=3"});
   EXPECT_EQ(Job()["spec"]["workers"]["count"], 3);
+}
+
+// What a running job gains stays, and what its schema does not allow is not written.
+TEST_F(Plugin, ATuningIsAppendedInTheCallersName) {
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), manifest_, kTrainer).ok());
+  Expect({"run", manifest_, "-d"});
+  EXPECT_EQ(Expect({"tune", "counting", "learningRate=1e-4", "clipNorm=0"}),
+            "job counting: learning rate 0.0001, clip norm 0 from the next step that all ranks can "
+            "begin with it on\n");
+  Expect({"tune", "counting", "learningRate=2e-4", "--from-step=50"});
+  Expect({"tune", "counting", "globalBatch=16"});
+  const tests::CommandResult refused = Run({"tune", "counting", "clipNorm=-1"});
+  EXPECT_EQ(refused.exit.code, kExitBadInput);
+  EXPECT_THAT(refused.err, HasSubstr("spec.trainer.tunings[2].clipNorm"));
+  const Json trainer = Job()["spec"]["trainer"];
+  EXPECT_EQ(trainer["train"]["globalBatch"], 16);
+  const Json& tunings = trainer["tunings"];
+  ASSERT_EQ(tunings.size(), 2u) << tunings;
+  EXPECT_EQ(tunings[0]["learningRate"], 1e-4);
+  EXPECT_EQ(tunings[0]["clipNorm"], 0);
+  EXPECT_FALSE(tunings[0]["by"].get<std::string>().empty());
+  EXPECT_FALSE(tunings[0].contains("fromStep"));
+  EXPECT_EQ(tunings[1]["fromStep"], 50);
+  SetStatus(R"({"state": "Training", "tunings": [
+      {"step": 41, "learningRate": 0.0001, "clipNorm": 0, "by": "anna"}]})");
+  EXPECT_THAT(Expect({"describe", "counting"}),
+              HasSubstr("learning rate 0.0001, clip norm 0 from step 41 (asked by anna)"));
 }
 
 TEST_F(Plugin, EventsAreThoseOfTheJobAlone) {

@@ -84,7 +84,7 @@ void ProgressBoard::AddValidation(Job& job, const v1alpha1::StepReport& step) {
   job.best_validation_before = std::min(job.best_validation_before.value_or(oldest), oldest);
 }
 
-void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
+bool ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
   job.recent.push_back(step);
   if (job.recent.size() > kRecentSteps) job.recent.pop_front();
   AddValidation(job, step);
@@ -101,18 +101,20 @@ void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
   ++snapshot.steps_seen;
   job.slowest.Add(job.round, step);
   snapshot.slowest = job.slowest.last();
-  AddTuning(snapshot, step);
   if (!step.spike().empty()) snapshot.last_spike = step;
   AddToCurve(job, step);
+  return AddTuning(snapshot, step);
 }
 
 // Steps that are done again report the same tunings again.
-void ProgressBoard::AddTuning(ProgressSnapshot& snapshot, const v1alpha1::StepReport& step) {
-  if (step.tunings() < 1 || !step.has_tuning()) return;
+bool ProgressBoard::AddTuning(ProgressSnapshot& snapshot, const v1alpha1::StepReport& step) {
+  if (step.tunings() < 1 || !step.has_tuning()) return false;
   const auto in_force = static_cast<size_t>(step.tunings());
   if (snapshot.tunings.size() < in_force) snapshot.tunings.resize(in_force);
   v1alpha1::Tuning& newest = snapshot.tunings[in_force - 1];
-  if (newest.step() == 0) newest = step.tuning();
+  if (newest.step() != 0) return false;
+  newest = step.tuning();
+  return true;
 }
 
 void ProgressBoard::AddToCurve(Job& job, const v1alpha1::StepReport& step) {
@@ -163,25 +165,27 @@ void ProgressBoard::UpdateSpeed(Job& job) {
   job.snapshot.steps_per_second = static_cast<double>(steps) / seconds;
 }
 
-void ProgressBoard::RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports) {
-  if (reports.steps().empty()) return;
+bool ProgressBoard::RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports) {
+  if (reports.steps().empty()) return false;
   MutexLock lock(mu_);
   Job& job = jobs_[job_uid];
-  if (reports.round().round() < job.round) return;
+  if (reports.round().round() < job.round) return false;
   const bool new_round = reports.round().round() > job.round;
   if (new_round) {
     job.round = reports.round().round();
     job.speed_from = reports.steps(0).version().step();
     RewindTo(job, reports.steps(0).version().step());
   }
+  bool tuned = false;
   for (const v1alpha1::StepReport& step : reports.steps()) {
     // Steps only grow within a round, so a step that is not newer was sent again.
     if (!job.recent.empty() && step.version().step() <= job.recent.back().version().step()) {
       continue;
     }
-    AddStep(job, step);
+    tuned |= AddStep(job, step);
   }
   UpdateSpeed(job);
+  return tuned;
 }
 
 void ProgressBoard::RecordCheckpoint(const std::string& job_uid,

@@ -88,7 +88,9 @@ class ProgressBoard {
   static constexpr size_t kCurvePoints = 2048;
   static constexpr size_t kSettledPoints = 256;
 
-  void RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports);
+  // Returns true if a tuning is in force that was not seen before: the status should have its step
+  // soon, for steps that are done again.
+  bool RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports);
   void RecordCheckpoint(const std::string& job_uid, const v1alpha1::CheckpointReport& report);
 
   ProgressSnapshot Snapshot(const std::string& job_uid) const;
@@ -127,8 +129,9 @@ class ProgressBoard {
 
   static void RewindTo(Job& job, int64_t step);
   static void AddValidation(Job& job, const v1alpha1::StepReport& step);
-  static void AddStep(Job& job, const v1alpha1::StepReport& step);
-  static void AddTuning(ProgressSnapshot& snapshot, const v1alpha1::StepReport& step);
+  // Return true for a tuning that was not seen before.
+  static bool AddStep(Job& job, const v1alpha1::StepReport& step);
+  static bool AddTuning(ProgressSnapshot& snapshot, const v1alpha1::StepReport& step);
   static void AddToCurve(Job& job, const v1alpha1::StepReport& step);
   static void ThinCurve(Job& job);
   static void UpdateSpeed(Job& job);

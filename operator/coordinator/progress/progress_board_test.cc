@@ -59,14 +59,15 @@ TEST(ProgressBoardTest, TuningsInForceAreRememberedByTheirPlaceThroughRounds) {
   tune(4, 1, 5);
   tune(5, 1, 5);
   tune(8, 3, 9);
-  board.RecordSteps("uid", reports);
+  EXPECT_TRUE(board.RecordSteps("uid", reports));
+  EXPECT_FALSE(board.RecordSteps("uid", reports)) << "sent again";
   std::vector<v1alpha1::Tuning> seen = board.Snapshot("uid").tunings;
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0].step(), 5);
   EXPECT_EQ(seen[0].learning_rate(), 0.1);
   EXPECT_EQ(seen[1].step(), 0) << "its reports were lost";
   EXPECT_EQ(seen[2].step(), 9);
-  board.RecordSteps("uid", Steps(2, 3, 4));
+  EXPECT_FALSE(board.RecordSteps("uid", Steps(2, 3, 4)));
   EXPECT_EQ(board.Snapshot("uid").tunings.size(), 3u) << "the round went back before them";
 }
 

@@ -315,7 +315,7 @@ absl::Status AgentRegistry::Receive(uint64_t attachment, AgentMessage message) {
     job_key = place->second.job->registration.key;
   }
   if (progress_ != nullptr) {
-    if (message.has_steps()) progress_->RecordSteps(job_uid, message.steps());
+    if (message.has_steps()) changed |= progress_->RecordSteps(job_uid, message.steps());
     if (message.has_checkpoint()) progress_->RecordCheckpoint(job_uid, message.checkpoint());
   }
   if (changed) on_change_(job_key);

@@ -207,6 +207,24 @@ TEST_F(AgentRegistryTest, StepsAndHeartbeatsDoNotWakeTheController) {
   EXPECT_EQ(changes_.size(), 1u);
 }
 
+// The status has its step soon, in case that all workers are lost.
+TEST_F(AgentRegistryTest, ATuningThatComesIntoForceWakesTheControllerOnce) {
+  const auto id = registry_.Attach(Hello(0, 1), stream_);
+  changes_.clear();
+  for (int64_t number = 1; number <= 3; ++number) {
+    v1alpha1::AgentMessage message;
+    auto& step = *message.mutable_steps()->add_steps();
+    step.mutable_version()->set_step(number);
+    if (number > 1) {
+      step.set_tunings(1);
+      step.mutable_tuning()->set_step(2);
+      step.mutable_tuning()->set_learning_rate(1e-4);
+    }
+    EXPECT_TRUE(registry_.Receive(*id, message).ok());
+    EXPECT_EQ(changes_.size(), number < 2 ? 0u : 1u) << number;
+  }
+}
+
 TEST_F(AgentRegistryTest, StepsOfAJobWithAlertRulesAreLookedAtEverySecondAndBeforeAnyIsForgotten) {
   JobRegistration job;
   job.key = "default/gpt";

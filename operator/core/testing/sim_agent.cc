@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "operator/core/state/round_stamp.h"
+#include "operator/core/state/tuned_steps.h"
 
 namespace muster::control {
 namespace {
@@ -29,6 +30,8 @@ void SimAgent::Prepare(const PrepareOrder& order, absl::Time now) {
   place = order.place;
   membership = order.membership;
   trajectory = order.trajectory;
+  tunings.clear();
+  if (order.spec != nullptr) tunings = TuningsOf(*order.spec, {});
   phase = Phase::kPreparing;
   phase_since = now;
   ready.reset();
@@ -52,6 +55,14 @@ void SimAgent::Obey(const Order& order, absl::Time now) {
       go = *go_order->go;
       phase = Phase::kJoining;
       phase_since = now;
+    }
+    return;
+  }
+  if (const auto* tune = std::get_if<TuneOrder>(&order.what)) {
+    if (tune->round == round && phase == Phase::kRunning) {
+      tunings = *tune->tunings;
+    } else {
+      ++refused;
     }
     return;
   }

@@ -56,6 +56,7 @@ class SimAgent {
   MemberPlace place;       // in `round`
   std::vector<SimRank> ranks;
   std::optional<v1alpha1::GoRound> go;
+  std::vector<v1alpha1::Tuning> tunings;  // of the job, as its ranks know them
   absl::Time phase_since;
   bool stop_wanted = false;
   bool save_wanted = false;

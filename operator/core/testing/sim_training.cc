@@ -110,6 +110,7 @@ void SimWorld::Join(const std::vector<SimAgent*>& members) {
   // Every rank has now applied a relayed step.
   committed = resume.version().step();
   committed_version_ = {resume.version().attempt(), committed};
+  std::erase_if(in_force, [this](const auto& tuning) { return tuning.step() > committed + 1; });
   for (SimAgent* agent : members) {
     agent->phase = SimAgent::Phase::kRunning;
     agent->phase_since = now;
@@ -137,6 +138,7 @@ void SimWorld::Step(const std::vector<SimAgent*>& members) {
     progress_.latest.emplace();
     *progress_.latest->mutable_version() = next;
     ++progress_.steps_seen;
+    Tune(members, next.step());
     const double seconds = absl::ToDoubleSeconds(kTick);
     v1alpha1::PhaseTimes& times = progress_.times.phases;
     times.set_compute(times.compute() + 0.8 * seconds);
@@ -150,6 +152,21 @@ void SimWorld::Step(const std::vector<SimAgent*>& members) {
   if (!stop && committed < steps) return;
   const int64_t durable = checkpoints_.empty() ? -1 : checkpoints_.back().version().step();
   for (SimAgent* agent : members) agent->Finish(true, committed, durable);
+}
+
+// The vote of `step` puts the next tuning into force for the step after it, if all know of it.
+// Then rank 0 reports what is in force for `step`.
+void SimWorld::Tune(const std::vector<SimAgent*>& members, int64_t step) {
+  const size_t place = in_force.size();
+  if (std::all_of(members.begin(), members.end(), [&](const SimAgent* agent) {
+        return agent->tunings.size() > place && agent->tunings[place].step() <= step + 1;
+      })) {
+    in_force.push_back(members.front()->tunings[place]);
+    in_force.back().set_step(step + 1);
+  }
+  for (size_t i = 0; i < in_force.size() && in_force[i].step() <= step; ++i) {
+    if (progress_.tunings.size() <= i) progress_.tunings.push_back(in_force[i]);
+  }
 }
 
 void SimWorld::Save(const v1alpha1::Version& version, const std::string& history) {

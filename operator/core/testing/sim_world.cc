@@ -18,6 +18,7 @@ std::string Fingerprint(const JobView& view, int64_t version) {
     absl::StrAppend(&text, pod.uid, static_cast<int>(pod.phase), pod.deleting, pod.node, " ",
                     pod.rates.per_hour.value_or(-1), " ", pod.rates.watts.value_or(-1), ";");
   }
+  absl::StrAppend(&text, view.progress.tunings.size(), ";");
   if (view.checkpoint.written) absl::StrAppend(&text, view.checkpoint.written->directory());
   for (const AgentView& agent : view.agents) {
     absl::StrAppend(&text, agent.pod_uid, agent.session, agent.attached, agent.exits.size(), "/",
@@ -357,6 +358,7 @@ void SimWorld::ChangeLeader(bool zombie) {
   written_.reset();
   progress_.steps_seen = 0;
   progress_.times = {};
+  progress_.tunings.clear();
   for (auto& [name, pod] : pods_) {
     if (pod.agent == nullptr) continue;
     pod.agent->Detach(now);

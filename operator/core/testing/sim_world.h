@@ -88,6 +88,7 @@ class SimWorld {
   std::function<WorkerRates(const PodView&)> rates;
   int64_t committed = 0;  // the newest step that every rank of its round applied
   int64_t redone = 0;     // committed steps trained again, because no live rank held them
+  std::vector<v1alpha1::Tuning> in_force;  // the job's tunings, in the state of the ranks
   int rounds_opened = 0;
   int writes = 0;
   std::vector<std::string> violations;
@@ -110,6 +111,7 @@ class SimWorld {
   std::vector<SimAgent*> WholeRound(const SimAgent& first, SimAgent::Phase phase);
   void Join(const std::vector<SimAgent*>& members);
   void Step(const std::vector<SimAgent*>& members);
+  void Tune(const std::vector<SimAgent*>& members, int64_t step);
   void InterruptStep(const SimAgent& agent);
   void ShowCheckpoints(SimAgent& agent);
   void Save(const v1alpha1::Version& version, const std::string& history);

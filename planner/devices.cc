@@ -10,13 +10,14 @@ namespace {
 
 // Arithmetic and memory are those of the makers' data sheets, for dense numbers, of the SXM and OAM
 // boards: NVIDIA A100 (June 2021), H100 (2023), H200 (2024), DGX B200 (2024), AMD Instinct MI300X
-// (2023). FP32 is that of matrix products without TF32. The memory is the driver's total, which is a
-// little less than the name says. The A100's links are as vTrain measured them (arXiv 2312.12391):
-// 229 GB/s for 1 GB among 8, and the start and hop follow from its 19.8 and 23.7 GB/s for 1 MB among
-// 8 and 2. That is 0.76 of the data sheet's one-way rate. The other links have 0.7 to 0.8 of theirs,
-// least without a switch (MI300X) and most with NVLink 4, whose switches add. The network is one
-// adapter a device: 200 Gb/s beside an A100 and 400 Gb/s beside the others, as in the makers'
-// reference machines. The CPU stands for a server with two sockets of 32 cores with AVX-512.
+// (2023). FP32 is that of matrix products without TF32. The memory is the driver's total, which is
+// a little less than the name says. The A100's links are as vTrain measured them (arXiv
+// 2312.12391): 229 GB/s for 1 GB among 8, and the start and hop follow from its 19.8 and 23.7 GB/s
+// for 1 MB among 8 and 2. That is 0.76 of the data sheet's one-way rate. The other links have 0.7
+// to 0.8 of theirs, least without a switch (MI300X) and most with NVLink 4, whose switches add. The
+// network is one adapter a device: 200 Gb/s beside an A100 and 400 Gb/s beside the others, as in
+// the makers' reference machines. The CPU stands for a server with two sockets of 32 cores with
+// AVX-512.
 
 std::vector<Device> Ampere() {
   return {
@@ -49,7 +50,7 @@ std::vector<Device> Ampere() {
   };
 }
 
-std::vector<Device> HopperAndBlackwell() {
+std::vector<Device> Hopper() {
   return {
       {.name = "H100",
        .product = "H100",
@@ -79,6 +80,11 @@ std::vector<Device> HopperAndBlackwell() {
        .link_hop = 4e-6,
        .network_bandwidth = 50e9,
        .network_start = 10e-6},
+  };
+}
+
+std::vector<Device> Others() {
+  return {
       {.name = "B200",
        .product = "B200",
        .fp64 = 37e12,
@@ -93,11 +99,6 @@ std::vector<Device> HopperAndBlackwell() {
        .link_hop = 4e-6,
        .network_bandwidth = 50e9,
        .network_start = 10e-6},
-  };
-}
-
-std::vector<Device> Others() {
-  return {
       {.name = "MI300X",
        .product = "MI300X",
        .fp64 = 163.4e12,
@@ -151,7 +152,7 @@ double Device::Rate(Precision precision) const {
 const std::vector<Device>& Devices() {
   static const auto& devices = *[] {
     auto* all = new std::vector<Device>(Ampere());
-    for (const Device& device : HopperAndBlackwell()) all->push_back(device);
+    for (const Device& device : Hopper()) all->push_back(device);
     for (const Device& device : Others()) all->push_back(device);
     return all;
   }();

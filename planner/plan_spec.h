@@ -11,9 +11,9 @@ namespace muster::planner {
 
 // A plan in the words of a manifest, and a manifest as a request for a plan. Pure, thread-safe.
 
-// Returns the request of a job's spec after Default() for `ranks` ranks of one device each, of
-// which each worker has `ranks_of_worker`. InvalidArgument for a job without the built-in trainer,
-// a model that is not described by its shape, and an impossible shape.
+// Returns the request of a job's spec after Default(), for `ranks` ranks of one device each and
+// `ranks_of_worker` in each worker. InvalidArgument for a job without the built-in trainer, a model
+// that is not described by its shape, and an impossible shape.
 absl::StatusOr<PlanRequest> RequestOf(const v1alpha1::TrainingJobSpec& spec, const Device& device,
                                       const Wiring& wiring, int64_t ranks, int ranks_of_worker);
 

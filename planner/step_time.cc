@@ -89,8 +89,8 @@ BlockTime BlockForward(const Setting& set) {
   return {ProductsOfBlock(set), AttentionOfBlock(set), PassesOfBlock(set)};
 }
 
-// Ranks that exchange something: how many, and how many neighbours in the order of ranks lie
-// between two of them.
+// Ranks that exchange something: how many, and how far two neighbours among them are apart in the
+// order of ranks.
 struct Group {
   double ranks = 1;
   double stride = 1;
@@ -99,7 +99,7 @@ struct Group {
 // Returns the bytes/s that each rank of a group sends and receives, when all groups of that kind
 // exchange at once.
 double Bandwidth(const Setting& set, const Group& group) {
-  const double span = group.ranks * group.stride;
+  const double span = (group.ranks - 1) * group.stride + 1;  // from the first to the last
   if (span <= set.wiring.joined) return set.device.link_bandwidth * set.engine.links;
   // A ring leaves a machine once for all of its members in it, with the share of the network that
   // these have.
@@ -290,7 +290,7 @@ double EmbeddingSum(const Setting& set) {
   const double apart = static_cast<double>(layout.ranks()) / layout.pipeline;
   const double part = static_cast<double>(set.work.shape.vocabulary) * set.work.shape.width /
                       layout.tensor * set.engine.gradient_bytes;
-  return AllReduce(set, {2, apart}, part);
+  return AllReduce(set, {2, apart * (layout.pipeline - 1)}, part);
 }
 
 double OptimizerSeconds(const Setting& set) {
@@ -307,11 +307,16 @@ double OptimizerSeconds(const Setting& set) {
 double MessagesOfMicroBatch(const Setting& set) {
   const Layout& layout = set.layout;
   if (layout.pipeline == 1) return 0;
-  const double apart = static_cast<double>(layout.ranks()) / layout.pipeline;
   const double bytes =
       set.tokens() * set.work.shape.width * set.number() / layout.tensor * layout.chunks;
-  const double one = bytes / Bandwidth(set, {2, apart}) + set.device.network_start * layout.chunks;
-  return 2 * one;
+  // Stages are the outermost axis: if not all ranks are linked, some messages leave their machine,
+  // each by its own device's share of the network.
+  double bandwidth = set.device.link_bandwidth * set.engine.links;
+  if (layout.ranks() > set.wiring.joined) {
+    bandwidth = set.device.network_bandwidth * set.engine.network;
+    if (layout.ranks() > set.wiring.leaf) bandwidth /= set.wiring.oversubscription;
+  }
+  return 2 * (bytes / bandwidth + set.device.network_start * layout.chunks);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::vector<Part> PartsOf(const StepTime& time) {
           {"tensor", "exchange along the tensor axis", time.tensor},
           {"context", "exchange along the context axis", time.context},
           {"messages", "messages between stages", time.messages},
-          {"data", "gradients and weights, what is not hidden", time.data},
+          {"data", "exchange of gradients and weights that nothing hides", time.data},
           {"bubble", "stages that wait for others", time.bubble},
           {"optimizer", "optimizer", time.optimizer},
           {"fixed", "other", time.fixed}};

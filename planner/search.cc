@@ -82,6 +82,26 @@ Refusal LargestPart(const MemoryEstimate& memory) {
   return memory.activations >= memory.logits ? Refusal::kActivations : Refusal::kLogits;
 }
 
+// Beyond this a size in bytes may have no room in 64 bits.
+constexpr double kMostBytes = 1e17;
+constexpr double kMostParameters = 1e14;
+
+// Returns an upper bound of what a micro-batch's scores and tokens take in all layers.
+double AtMost(const Work& work, const Layout& layout) {
+  const ModelShape& shape = work.shape;
+  const double tokens =
+      static_cast<double>(layout.micro_batch) * static_cast<double>(work.sequence);
+  const double widest = 30.0 * shape.width + 4.0 * shape.feed_forward_width;
+  const double scores = static_cast<double>(shape.heads) * static_cast<double>(work.sequence);
+  return 32 * tokens * (widest + scores + shape.vocabulary) * (shape.layers + 2.0);
+}
+
+double RoughParameters(const ModelShape& shape) {
+  const double c = shape.width;
+  return shape.layers * c * (12 * c + 3.0 * shape.feed_forward_width) +
+         2 * c * (1.0 * shape.vocabulary + shape.positions);
+}
+
 bool OfMemory(Refusal refusal) {
   return refusal == Refusal::kWeights || refusal == Refusal::kActivations ||
          refusal == Refusal::kLogits;
@@ -359,7 +379,11 @@ absl::Status CheckRequest(const PlanRequest& request) {
   if (request.work.shape.vocabulary < 1) {
     return absl::InvalidArgumentError("the model's vocabulary is unknown: set model.vocabulary");
   }
-  return CheckShape(request.work.shape);
+  if (absl::Status status = CheckShape(request.work.shape); !status.ok()) return status;
+  if (!(RoughParameters(request.work.shape) <= kMostParameters)) {
+    return absl::InvalidArgumentError("a plan is for models of at most 100 trillion parameters");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -391,6 +415,10 @@ absl::string_view Describe(Refusal refusal) {
 std::optional<Refusal> CheckLayout(const PlanRequest& request, const Layout& layout, Plan& plan) {
   plan.layout = layout;
   if (const auto refusal = CheckRules(request, layout); refusal) return refusal;
+  if (AtMost(request.work, layout) > kMostBytes) {
+    plan.memory.rank.activations = static_cast<int64_t>(kMostBytes);
+    return Refusal::kActivations;
+  }
   plan.memory = EstimateDevice(request.work, layout, request.device, request.optimizer);
   if (plan.memory.Total() > request.device.memory_bytes) return LargestPart(plan.memory.rank);
   plan.time = EstimateStep(request.work, layout, request.device, request.wiring, request.engine);

@@ -168,8 +168,23 @@ TEST(PlanLayouts, RefusesWhatNoLayoutCouldSatisfy) {
   broken([](PlanRequest& r) { r.work.sequence = -1; });
   broken([](PlanRequest& r) { r.work.shape.vocabulary = 0; });
   broken([](PlanRequest& r) { r.work.shape.heads = 0; });
+  broken([](PlanRequest& r) { r.work.shape.layers = r.work.shape.width = 1 << 24; });
   EXPECT_EQ(broken([](PlanRequest& r) { r.work.precision = Precision::kFp8; }),
             "the A100-80GB has no matrix products in the job's precision");
+}
+
+// Sizes that have no room in 64 bits are refused like others that do not fit.
+TEST(PlanLayouts, AbsurdSizesDoNotFit) {
+  PlanRequest request = Request("gpt2-1558m", "A100-80GB", 1, 1 << 20, 1024);
+  request.work.sequence = 1 << 20;
+  request.work.shape.dropout = 0.1;
+  request.work.shape.layers = 1 << 16;
+  request.micro_batch = 1 << 16;
+  const auto result = PlanLayouts(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->plans.empty());
+  EXPECT_EQ(result->refused.front().reason, Refusal::kActivations);
+  EXPECT_GT(result->refused.front().bytes, int64_t{1} << 50);
 }
 
 TEST(PlanLayouts, KeepsAMicroBatchThatIsGiven) {

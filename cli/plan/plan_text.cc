@@ -182,34 +182,35 @@ std::string WrittenText(const PlanAnswer& answer) {
                       ByteText(answer.written.memory.Total()), ".\n");
 }
 
+Row RowOf(const std::string& name, const Plan& plan, const Plan& chosen) {
+  return {absl::StrCat("  ", name), Seconds(plan.time.Total()), Against(plan, chosen),
+          ByteText(plan.memory.Total())};
+}
+
 std::string NeighboursText(const PlanAnswer& answer) {
   const Plan& chosen = answer.result.plans.front();
-  std::vector<Row> rows = {{"  ONE CHANGE", "STEP", "AGAINST IT", "MEMORY"}};
+  std::vector<Row> rows = {{"  ONE CHANGE", "STEP", "AGAINST IT", "MEMORY", "REFUSED"}};
   for (const planner::Neighbour& neighbour : answer.result.neighbours) {
-    const Plan& plan = neighbour.plan;
-    const std::string name = absl::StrCat("  ", neighbour.change);
-    if (neighbour.refusal) {
-      const int64_t bytes = plan.memory.Total();
-      const bool memory = *neighbour.refusal >= planner::Refusal::kWeights;
-      rows.push_back({name, "refused", std::string(planner::Describe(*neighbour.refusal)),
-                      memory ? ByteText(bytes) : "-"});
-    } else {
-      rows.push_back(
-          {name, Seconds(plan.time.Total()), Against(plan, chosen), ByteText(plan.memory.Total())});
+    if (!neighbour.refusal) {
+      rows.push_back(RowOf(neighbour.change, neighbour.plan, chosen));
+      rows.back().emplace_back("");
+      continue;
     }
+    const bool memory = *neighbour.refusal >= planner::Refusal::kWeights;
+    rows.push_back({absl::StrCat("  ", neighbour.change), "", "",
+                    memory ? ByteText(neighbour.plan.memory.Total()) : "",
+                    std::string(planner::Describe(*neighbour.refusal))});
   }
   std::string text = absl::StrCat("\nWhat its neighbours would take:\n", TextTable(rows));
   if (answer.result.plans.size() < 2) return text;
   std::vector<Row> others = {{"  LAYOUT", "STEP", "AGAINST IT", "MEMORY"}};
   for (size_t i = 1; i < answer.result.plans.size(); ++i) {
     const Plan& plan = answer.result.plans[i];
-    others.push_back({absl::StrCat("  ", planner::LayoutText(plan.layout)),
-                      Seconds(plan.time.Total()), Against(plan, chosen),
-                      ByteText(plan.memory.Total())});
+    others.push_back(RowOf(planner::LayoutText(plan.layout), plan, chosen));
   }
-  absl::StrAppend(&text,
-                  "\nThe fastest others (within 3 % of the fastest the simplest is taken):\n",
-                  TextTable(others));
+  absl::StrAppend(
+      &text, "\nThe fastest others (of those within 3 % of the fastest the simplest is taken):\n",
+      TextTable(others));
   return text;
 }
 
@@ -217,16 +218,18 @@ std::string RefusedText(const PlanAnswer& answer) {
   std::string text = absl::StrCat("\n", answer.result.considered, " layouts were considered");
   if (answer.result.refused.empty()) return absl::StrCat(text, "; all could run.\n");
   absl::StrAppend(&text, ". Refused, with all larger micro-batches of the same layout:\n");
-  std::vector<Row> rows;
   for (const planner::Refused& refused : answer.result.refused) {
-    const std::string nearest =
-        refused.bytes > 0 ? absl::StrCat("the nearest needs ", ByteText(refused.bytes), ": ",
-                                         planner::LayoutText(refused.nearest))
-                          : absl::StrCat("such as ", planner::LayoutText(refused.nearest));
-    rows.push_back({absl::StrCat("  ", refused.layouts),
-                    std::string(planner::Describe(refused.reason)), nearest});
+    absl::StrAppendFormat(&text, "  %6d   %s\n", refused.layouts,
+                          std::string(planner::Describe(refused.reason)));
+    const std::string layout = planner::LayoutText(refused.nearest);
+    if (refused.bytes > 0) {
+      absl::StrAppend(&text, "           the nearest needs ", ByteText(refused.bytes), ": ", layout,
+                      "\n");
+    } else {
+      absl::StrAppend(&text, "           such as ", layout, "\n");
+    }
   }
-  return absl::StrCat(text, TextTable(rows));
+  return text;
 }
 
 Json LayoutJson(const planner::Layout& layout) {

@@ -151,6 +151,17 @@ absl::StatusOr<Place> PlaceFor(const Flags& flags, const v1alpha1::WorkersSpec& 
       "from 1 to 1000");
 }
 
+// Returns the ranks of the smallest doubling of a request that has a plan; 0 if none has.
+int64_t EnoughRanks(planner::PlanRequest request) {
+  for (int doubling = 0; doubling < 12; ++doubling) {
+    request.ranks *= 2;
+    const auto result = planner::PlanLayouts(request);
+    if (!result.ok()) return 0;
+    if (!result->plans.empty()) return request.ranks;
+  }
+  return 0;
+}
+
 std::string ModelName(const v1alpha1::ModelSpec& model) {
   if (model.has_preset()) return model.preset();
   return model.has_family() ? model.family() : "gpt2";
@@ -171,6 +182,7 @@ absl::StatusOr<PlanAnswer> MakePlan(const Flags& flags) {
     answer.request.micro_batch = job.spec.trainer().train().micro_batch();
   }
   MUSTER_ASSIGN_OR_RETURN(answer.result, planner::PlanLayouts(answer.request));
+  if (answer.result.plans.empty()) answer.enough_ranks = EnoughRanks(answer.request);
   const planner::Layout written = planner::LayoutOf(job.spec.trainer(), place.ranks);
   answer.written_refusal = planner::CheckLayout(answer.request, written, answer.written);
   return answer;

@@ -131,7 +131,7 @@ TEST(PlanCommand, AModelThatFitsNowhereIsNoSuccess) {
   const CommandResult plan =
       Plan(With("llama-2-13b", "llama-2-70b"), {"--device", "A100-40GB", "--gpus", "8"});
   EXPECT_EQ(plan.code, kExitFailed);
-  EXPECT_THAT(plan.out, HasSubstr("There is no layout that could run."));
+  EXPECT_THAT(plan.out, HasSubstr("There is no layout that could run. It would run on 64.\n"));
   EXPECT_THAT(plan.out, HasSubstr("weights, gradients and the optimizer's state do not fit"));
 }
 

@@ -113,15 +113,18 @@ std::vector<Layout> Variants(const Layout& layout, const ModelShape& shape) {
   for (const PipelineSchedule schedule : kSchedules) {
     const bool chunked = schedule == PipelineSchedule::kInterleaved;
     if (layout.pipeline == 1 && schedule != kSchedules[0]) continue;
-    // With ZeRO 2 and 3 a zero-bubble schedule is 1F1B.
-    if (layout.zero >= 2 && schedule == PipelineSchedule::kZeroBubble) continue;
+    // With ZeRO 2 and 3, and where blocks are computed again, zero-bubble schedules put off
+    // nothing.
+    const bool puts_off =
+        schedule == PipelineSchedule::kZeroBubble || schedule == PipelineSchedule::kZeroBubbleV;
+    if (layout.zero >= 2 && puts_off) continue;
     for (const int32_t chunks : {2, 4, 8}) {
       if (!chunked && chunks > 2) continue;
       const bool folded = schedule == PipelineSchedule::kZeroBubbleV;
       const int32_t runs = chunked || folded ? chunks : 1;
       if (runs > 1 && int64_t{runs} * layout.pipeline > shape.layers) continue;
       for (const int32_t every : {0, 2, 1}) {
-        if (every > 0 && schedule == PipelineSchedule::kZeroBubble) continue;
+        if (every > 0 && puts_off) continue;
         Layout variant = layout;
         variant.schedule = schedule;
         variant.chunks = runs;

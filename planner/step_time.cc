@@ -33,6 +33,9 @@ struct Setting {
   double tokens() const {
     return static_cast<double>(layout.micro_batch) * work.sequence / layout.context;
   }
+  int64_t micro_batches() const { return MicroBatches(work, layout); }
+  // Gradients of weights can be put off, if they are added up whole and blocks are not run again.
+  bool splits_backward() const { return layout.recompute == Recompute::kNone && layout.zero < 2; }
   double moved(double bytes) const { return bytes / (device.memory_bandwidth * engine.memory); }
   double rate(Precision precision) const { return device.Rate(precision) * engine.matmul; }
 };
@@ -232,29 +235,46 @@ Cut CutBlocks(const Setting& set, double block, double head) {
   return best;
 }
 
-// Returns the part of one micro-batch's time in the other stages for which a stage waits. 1F1B: all
-// of it; with several chunks its share of one (arXiv 2104.04473, section 2.2). ZeroBubble waits for
-// F + B - W of F + B + W, ZeroBubbleV half as long (arXiv 2401.10241, 2405.15362;
-// docs/design/0017).
+// Returns the part of one micro-batch's time in the other stages for which a stage waits with m
+// micro-batches. 1F1B: all of it. Interleaved: divided by the chunks (arXiv 2104.04473, section
+// 2.2), ZeroBubble: F + B - W of F + B + W (2401.10241, table 2). With fewer micro-batches than
+// stages each has less to fill the time with; these terms, and those of ZeroBubbleV, are read from
+// the trainer's tables (tests/planner/bubble_test.cc), where folded stages wait 0.5 to 0.8 times as
+// long as ZeroBubble's.
 double WaitingPart(const Setting& set, const BlockTime& block) {
-  const bool splits = set.layout.recompute == Recompute::kNone && set.layout.zero < 2;
+  const double others = set.layout.pipeline - 1.0, m = static_cast<double>(set.micro_batches());
+  const double most = std::min(m, others + 1);
   const double weights = block.products / std::max(3 * block.all(), 1e-30);  // W of F + B + W
   switch (set.layout.schedule) {
     case PipelineSchedule::kOneForwardOneBackward:
       return 1;
     case PipelineSchedule::kInterleaved:
-      return 1.0 / set.layout.chunks;
+      return 1 - (most - 1) / others * (1 - 1.0 / set.layout.chunks);
     case PipelineSchedule::kZeroBubble:
-      return splits ? std::max(0.0, 1 - 2 * weights) : 1;
-    case PipelineSchedule::kZeroBubbleV:
-      return splits ? std::max(0.0, 1 - 2 * weights) / 2 : 0.5;
+      if (!set.splits_backward()) return 1;
+      return 1 - std::min(2.0, 1 + (most - 1) / others) * weights;
+    case PipelineSchedule::kZeroBubbleV: {
+      const double filled = (others > 1 ? 0.7 : 0.5) * (1 - 2 * weights);
+      const double short_of = (2 * others + 1.5 - 2 * most) / (3 * others);
+      return std::max(filled, 1 - 3 * weights * (1 - std::max(0.0, short_of)));
+    }
   }
   return 1;
 }
 
+// Returns the time for which a stage waits for others. Folded stages that put off nothing wait as
+// long as they work: the two runs of a stage are in each other's way.
+double Waiting(const Setting& set, const BlockTime& block, double others, double works) {
+  if (set.layout.pipeline == 1) return 0;
+  if (set.layout.schedule == PipelineSchedule::kZeroBubbleV && !set.splits_backward()) {
+    return std::max(others, works);
+  }
+  return others * WaitingPart(set, block);
+}
+
 // The exchange of gradients and weights of a step, and the part of the step's other time that hides
 // it.
-double DataSeconds(const Setting& set, int64_t micro_batches, double micro_batch) {
+double DataSeconds(const Setting& set, double micro_batch) {
   const Layout& layout = set.layout;
   const double inner = static_cast<double>(layout.tensor) * layout.context;
   const Group copies{
@@ -265,7 +285,7 @@ double DataSeconds(const Setting& set, int64_t micro_batches, double micro_batch
   const double parameters = static_cast<double>(UnitSizesOf(set.work.shape, division).parameters);
   const double gradients = parameters * set.engine.gradient_bytes;
   const double weights = parameters * set.engine.weight_bytes;
-  const double m = static_cast<double>(micro_batches);
+  const double m = static_cast<double>(set.micro_batches());
   double seconds = AllReduce(set, copies, gradients / shards.ranks);
   double hiding = 2.0 / 3 * micro_batch;
   if (layout.zero == 1) seconds += Gather(set, shards, gradients) + Gather(set, shards, weights);
@@ -371,7 +391,7 @@ StepTime EstimateStep(const Work& work, const Layout& layout, const Device& devi
 
   // The costliest stage's blocks stand for their classes. The time that a micro-batch takes in
   // other stages is waiting.
-  const double m = static_cast<double>(MicroBatches(work, layout));
+  const double m = static_cast<double>(set.micro_batches());
   const double times = m * (ends ? cut.last : cut.others);
   StepTime time;
   time.products = times * 3 * block.products;
@@ -383,8 +403,8 @@ StepTime EstimateStep(const Work& work, const Layout& layout, const Device& devi
   time.host = times * micro.host + (ends ? m * head_host : 0);
   time.head = ends ? m * (head - head_host) : 0;
   time.messages = m * messages;
-  time.bubble = layout.pipeline > 1 ? others * WaitingPart(set, block) : 0;
-  time.data = DataSeconds(set, MicroBatches(work, layout), costliest) + EmbeddingSum(set);
+  time.bubble = Waiting(set, block, others, m * costliest);
+  time.data = DataSeconds(set, costliest) + EmbeddingSum(set);
   time.optimizer = OptimizerSeconds(set);
   time.fixed = engine.step;
   return time;

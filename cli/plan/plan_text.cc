@@ -283,7 +283,12 @@ Json PlanOf(const PlanRequest& request, const Plan& plan,
 std::string PlanText(const PlanAnswer& answer) {
   std::string text = Heading(answer);
   if (answer.result.plans.empty()) {
-    return absl::StrCat(text, "\nThere is no layout that could run.\n", RefusedText(answer));
+    const std::string more =
+        answer.enough_ranks > 0
+            ? absl::StrCat(" It would run on ", answer.enough_ranks, ".")
+            : " Neither is there one on any doubling of them that the global batch has work for.";
+    return absl::StrCat(text, "\nThere is no layout that could run.", more, "\n",
+                        RefusedText(answer));
   }
   absl::StrAppend(&text, ChosenText(answer), BoundText(answer.result.plans.front().time),
                   MemoryText(answer), WrittenText(answer), NeighboursText(answer),
@@ -319,6 +324,7 @@ Json PlanJson(const PlanAnswer& answer) {
           {"deviceMemory", request.device.memory_bytes},
           {"ranks", request.ranks},
           {"ranksOfWorker", request.ranks_of_worker},
+          {"enoughRanks", answer.enough_ranks},
           {"considered", answer.result.considered},
           {"plans", std::move(plans)},
           {"manifest", PlanOf(request, answer.written, answer.written_refusal)},

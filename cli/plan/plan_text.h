@@ -1,6 +1,7 @@
 #ifndef MUSTER_CLI_PLAN_PLAN_TEXT_H_
 #define MUSTER_CLI_PLAN_PLAN_TEXT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,8 @@ struct PlanAnswer {
   // The layout that the manifest has now, with its refusal if it could not run.
   planner::Plan written;
   std::optional<planner::Refusal> written_refusal;
+  // If there is no plan: the ranks of the smallest doubling that has one; 0 if none is known.
+  int64_t enough_ranks = 0;
 };
 
 // Returns the answer for people; every line ends in a newline.

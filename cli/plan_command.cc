@@ -175,7 +175,8 @@ absl::StatusOr<PlanAnswer> MakePlan(const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const Place place, PlaceFor(flags, job.spec.workers()));
   PlanAnswer answer{.job = job.name,
                     .model = ModelName(job.spec.trainer().model()),
-                    .precision = job.spec.trainer().train().precision()};
+                    .precision = job.spec.trainer().train().precision(),
+                    .steps = job.spec.trainer().train().steps()};
   MUSTER_ASSIGN_OR_RETURN(answer.request, planner::RequestOf(job.spec, place.device, place.wiring,
                                                              place.ranks, place.of_worker));
   if (flags.Has("keep-micro-batch")) {

@@ -66,6 +66,7 @@ TEST(PlanCommand, PrintsTheLayoutToPaste) {
                                   "    train: {microBatch: 1}\n"
                                   "    parallelism: {zero: 3, shard: 64}\n"));
   EXPECT_THAT(plan.out, HasSubstr("tokens/s, MFU "));
+  EXPECT_THAT(plan.out, HasSubstr("All 1000 steps: 7.7 hours, 492 GPU hours, without saves"));
   EXPECT_THAT(plan.out, HasSubstr("The manifest's own layout (data 64, micro-batch 1) cannot run: "
                                   "weights, gradients and the optimizer's state do not fit."));
   EXPECT_THAT(plan.out, HasSubstr("microBatch: 2 in place of 1"));

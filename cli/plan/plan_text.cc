@@ -74,6 +74,13 @@ std::string Seconds(double seconds) {
   return seconds < 10 ? absl::StrFormat("%.2f s", seconds) : absl::StrFormat("%.1f s", seconds);
 }
 
+std::string LongTime(double seconds) {
+  if (seconds < 60) return Seconds(seconds);
+  if (seconds < 2 * 3600) return absl::StrFormat("%.1f minutes", seconds / 60);
+  if (seconds < 48 * 3600) return absl::StrFormat("%.1f hours", seconds / 3600);
+  return absl::StrFormat("%.1f days", seconds / 86400);
+}
+
 std::string Percent(double part) { return absl::StrFormat("%.1f %%", 100 * part); }
 
 double TokensPerSecond(const PlanRequest& request, const Plan& plan) {
@@ -113,6 +120,11 @@ std::string ChosenText(const PlanAnswer& answer) {
   absl::StrAppendFormat(&text, "\nA step: %s, %s tokens/s, MFU %s\n", Seconds(chosen.time.Total()),
                         Short(TokensPerSecond(request, chosen)),
                         Percent(planner::ModelUse(request, chosen.time.Total())));
+  const double all = chosen.time.Total() * static_cast<double>(answer.steps);
+  absl::StrAppendFormat(&text,
+                        "All %d steps: %s, %s %s hours, without saves, validation and failures\n",
+                        answer.steps, LongTime(all),
+                        Short(all / 3600 * static_cast<double>(request.ranks)), Unit(request));
   std::vector<Row> rows;
   for (const Part& part : Sorted(PartsOf(chosen.time))) {
     const double share = part.amount / chosen.time.Total();
@@ -322,6 +334,7 @@ Json PlanJson(const PlanAnswer& answer) {
           {"parameters", planner::ParameterCount(request.work.shape)},
           {"device", std::string(request.device.name)},
           {"deviceMemory", request.device.memory_bytes},
+          {"steps", answer.steps},
           {"ranks", request.ranks},
           {"ranksOfWorker", request.ranks_of_worker},
           {"enoughRanks", answer.enough_ranks},

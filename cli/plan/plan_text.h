@@ -17,6 +17,7 @@ struct PlanAnswer {
   std::string job;    // the job's name
   std::string model;  // the model's, for people
   std::string precision;
+  int64_t steps = 0;  // of the whole job
   planner::PlanRequest request;
   planner::PlanResult result;
   // The layout that the manifest has now, with its refusal if it could not run.

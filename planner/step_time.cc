@@ -262,12 +262,13 @@ double WaitingPart(const Setting& set, const BlockTime& block) {
   return 1;
 }
 
-// Returns the time for which a stage waits for others. Folded stages that put off nothing wait as
-// long as they work: the two runs of a stage are in each other's way.
+// Returns the time for which a stage waits for others. The two runs of folded stages that put
+// nothing off are in each other's way: they wait a third as long as they work where gradients are
+// divided, and as long as they work where blocks are computed again, whose tables do not know it.
 double Waiting(const Setting& set, const BlockTime& block, double others, double works) {
   if (set.layout.pipeline == 1) return 0;
   if (set.layout.schedule == PipelineSchedule::kZeroBubbleV && !set.splits_backward()) {
-    return std::max(others, works);
+    return std::max(others, set.layout.zero >= 2 ? works / 3 : works);
   }
   return others * WaitingPart(set, block);
 }

@@ -83,7 +83,7 @@ std::vector<Device> Hopper() {
   };
 }
 
-std::vector<Device> Others() {
+std::vector<Device> Blackwell() {
   return {
       {.name = "B200",
        .product = "B200",
@@ -99,6 +99,11 @@ std::vector<Device> Others() {
        .link_hop = 4e-6,
        .network_bandwidth = 50e9,
        .network_start = 10e-6},
+  };
+}
+
+std::vector<Device> Others() {
+  return {
       {.name = "MI300X",
        .product = "MI300X",
        .fp64 = 163.4e12,
@@ -153,6 +158,7 @@ const std::vector<Device>& Devices() {
   static const auto& devices = *[] {
     auto* all = new std::vector<Device>(Ampere());
     for (const Device& device : Hopper()) all->push_back(device);
+    for (const Device& device : Blackwell()) all->push_back(device);
     for (const Device& device : Others()) all->push_back(device);
     return all;
   }();

@@ -53,6 +53,10 @@ TEST(PlanLayouts, SmallModelsAreCopiedMiddleOnesDividedLargeOnesCutThreeWays) {
   EXPECT_EQ(middle.zero, 3);
   EXPECT_EQ(middle.tensor * middle.pipeline * middle.context, 1);
 
+  const Layout many_gpus = Chosen(Request("llama-33b", "A100-80GB", 256, 1024, 1024));
+  EXPECT_EQ(many_gpus.zero, 3);
+  EXPECT_EQ(many_gpus.tensor * many_gpus.pipeline * many_gpus.context, 1);
+
   for (const char* preset : {"llama-2-70b", "bloom-176b"}) {
     const Layout large = Chosen(Request(preset, "A100-80GB", 512, 2048, 2048));
     EXPECT_GT(large.tensor, 1) << preset;

@@ -301,7 +301,7 @@ double DataSeconds(const Setting& set, double micro_batch) {
   if (!set.engine.overlaps_data) return seconds;
   // The first block's part has nothing left to hide behind, and an exchange slows what it runs
   // beside.
-  const double blocks = std::max(1.0, set.work.shape.layers / double{1.0 * layout.pipeline});
+  const double blocks = std::max(1.0, static_cast<double>(set.work.shape.layers) / layout.pipeline);
   return std::max(seconds - hiding, seconds / blocks) + 0.05 * std::min(seconds, hiding);
 }
 

@@ -98,14 +98,16 @@ std::string Against(const Plan& plan, const Plan& chosen) {
 
 std::string Heading(const PlanAnswer& answer) {
   const PlanRequest& request = answer.request;
-  const double billions = static_cast<double>(planner::ParameterCount(request.work.shape)) / 1e9;
+  const double parameters = static_cast<double>(planner::ParameterCount(request.work.shape));
+  const bool billions = parameters >= 1e9;
   const std::string where = request.device.is_cpu
                                 ? absl::StrCat(request.ranks, " ranks on CPUs")
                                 : absl::StrCat(request.ranks, " x ", request.device.name);
   return absl::StrFormat(
-      "%s: %s, %.3g billion parameters, on %s, %d in a worker\n"
+      "%s: %s, %.3g %s parameters, on %s, %d in a worker\n"
       "a step: %d sequences of %d tokens in %s\n",
-      answer.job, answer.model, billions, where, request.ranks_of_worker, request.work.global_batch,
+      answer.job, answer.model, parameters / (billions ? 1e9 : 1e6),
+      billions ? "billion" : "million", where, request.ranks_of_worker, request.work.global_batch,
       request.work.sequence, answer.precision);
 }
 

@@ -136,7 +136,7 @@ absl::StatusOr<MeasuredStep> MusterStep(const Row& row) {
       .device = *device,
       .wiring = WiringOf(*device),
       .engine = MusterEngine(),
-      .seconds = micro_batch * double{1.0 * sequence} / Number(row, "tokens_per_second")};
+      .seconds = static_cast<double>(micro_batch) * sequence / Number(row, "tokens_per_second")};
 }
 
 }  // namespace

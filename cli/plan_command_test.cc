@@ -136,6 +136,19 @@ TEST(PlanCommand, AModelThatFitsNowhereIsNoSuccess) {
   EXPECT_THAT(plan.out, HasSubstr("weights, gradients and the optimizer's state do not fit"));
 }
 
+// docs/planner.md shows what is printed.
+TEST(PlanCommand, TheExampleIsTheOneInTheDocument) {
+  const CommandResult plan =
+      Call(&PlanMain, {"examples/plan/llama-13b.yaml", "--device", "A100-80GB"});
+  EXPECT_EQ(plan.code, kExitOk) << plan.err;
+  const auto document = ReadFile(FileSystem(), "docs/planner.md");
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_THAT(*document, HasSubstr(plan.out));
+  const CommandResult cluster = Call(
+      &PlanMain, {"examples/plan/llama-13b.yaml", "--cluster", "examples/plan/cluster.yaml"});
+  EXPECT_EQ(cluster.code, kExitOk) << cluster.err;
+}
+
 // A manifest whose layout is wrong is what the command is for.
 TEST(PlanCommand, AWrongLayoutIsReplaced) {
   const CommandResult plan =

@@ -144,8 +144,8 @@ TEST(PlanCommand, TheExampleIsTheOneInTheDocument) {
   const auto document = ReadFile(FileSystem(), "docs/planner.md");
   ASSERT_TRUE(document.ok()) << document.status();
   EXPECT_THAT(*document, HasSubstr(plan.out));
-  const CommandResult cluster = Call(
-      &PlanMain, {"examples/plan/llama-13b.yaml", "--cluster", "examples/plan/cluster.yaml"});
+  const CommandResult cluster =
+      Call(&PlanMain, {"examples/plan/llama-13b.yaml", "--cluster", "examples/plan/cluster.yaml"});
   EXPECT_EQ(cluster.code, kExitOk) << cluster.err;
 }
 

@@ -38,6 +38,24 @@ constexpr absl::Duration kBetweenBatches = absl::Milliseconds(100);
 // The operator takes some thousand steps a second of one worker; of more the newest count.
 constexpr int kMostOfABatch = 200;
 
+void SetTunings(const v1alpha1::TuneRun& tune, v1alpha1::TrainingJobSpec& spec) {
+  auto& tunings = *spec.mutable_trainer()->mutable_tunings();
+  tunings.Clear();
+  for (const v1alpha1::Tuning& tuning : tune.tunings()) {
+    v1alpha1::TuningSpec& set = *tunings.Add();
+    if (tuning.step() > 0) set.set_from_step(tuning.step());
+    if (tuning.has_learning_rate()) set.set_learning_rate(tuning.learning_rate());
+    if (tuning.has_clip_norm()) set.set_clip_norm(tuning.clip_norm());
+  }
+}
+
+// Ranks take other tunings with the round itself, without a new start.
+bool StartsAlike(v1alpha1::TrainingJobSpec a, v1alpha1::TrainingJobSpec b) {
+  if (a.has_trainer()) a.mutable_trainer()->clear_tunings();
+  if (b.has_trainer()) b.mutable_trainer()->clear_tunings();
+  return MessageDifferencer::Equals(a, b);
+}
+
 void Put(AgentMessage& message, const v1alpha1::WorkerReady& v) { *message.mutable_ready() = v; }
 void Put(AgentMessage& message, const v1alpha1::WorkerJoined& v) { *message.mutable_joined() = v; }
 void Put(AgentMessage& message, const v1alpha1::ReplicasKept& v) {
@@ -117,6 +135,8 @@ void WorkerMachine::On(const OperatorMessageReceived& event) {
       return OnReplicate(message.replicate());
     case v1alpha1::OperatorMessage::kToDisk:
       return OnToDisk(message.to_disk());
+    case v1alpha1::OperatorMessage::kTune:
+      return OnTune(message.tune());
     case v1alpha1::OperatorMessage::KIND_NOT_SET:
       return;  // an order of a newer operator
   }
@@ -208,8 +228,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   }
   // Before their first round the ranks hold no state, but the spec that they were started with.
   const bool first = round_.round() == 0;
-  const bool replaces =
-      first ? !MessageDifferencer::Equals(round_spec_, prepare.spec()) : prepare.fresh();
+  const bool replaces = first ? !StartsAlike(round_spec_, prepare.spec()) : prepare.fresh();
   seen_ = round_ = prepare.round();
   AdoptRound(prepare);
   phase_ = Phase::kPreparing;
@@ -273,6 +292,19 @@ void WorkerMachine::OnSave(const v1alpha1::SaveCheckpoint& save) {
     ToTrainer message;
     *message.mutable_save() = save;
     *message.mutable_save()->mutable_round() = round_;
+    ToRank(slot, std::move(message));
+  }
+}
+
+// A rank that starts later in the round has the list by its spec.
+void WorkerMachine::OnTune(const v1alpha1::TuneRun& tune) {
+  if (Less(tune.round(), seen_)) return Refuse(tune.round(), "a later round was ordered");
+  if (!Same(tune.round(), round_)) return Refuse(tune.round(), "this round was not prepared");
+  if (!runs_trainer() || phase_ == Phase::kStopping) return;
+  SetTunings(tune, round_spec_);
+  for (const RankSlot& slot : slots_) {
+    ToTrainer message;
+    *message.mutable_tune() = tune;
     ToRank(slot, std::move(message));
   }
 }

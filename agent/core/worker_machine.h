@@ -91,6 +91,7 @@ class WorkerMachine {
   void OnSave(const v1alpha1::SaveCheckpoint& save);
   void OnReplicate(const v1alpha1::ReplicateCopies& replicate);
   void OnToDisk(const v1alpha1::CopyToDisk& order);
+  void OnTune(const v1alpha1::TuneRun& tune);
   void OnCheckpoint(const v1alpha1::CheckpointReport& report);
   void OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready);
   void OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined);

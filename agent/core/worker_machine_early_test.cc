@@ -62,6 +62,24 @@ TEST(WorkerMachineEarlyTest, RanksThatWereStartedWithAnotherSpecAreReplaced) {
   EXPECT_TRUE(world.TakeSaid().back().has_ready());
 }
 
+// A job that goes on has the steps of its tunings in the spec of a round, and not in Welcome.
+TEST(WorkerMachineEarlyTest, RanksAreNotReplacedForOtherTunings) {
+  World world;
+  world.welcome_spec.emplace().mutable_trainer()->add_tunings()->set_learning_rate(1e-4);
+  world.Welcome(1);
+  v1alpha1::TrainingJobSpec round = world.spec();
+  round.mutable_trainer()->mutable_tunings(0)->set_from_step(41);
+  world.Edit(round, "first");
+  for (const int rank : {0, 1}) world.TakeTold(rank);
+  world.Prepare(1, 1);
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(world.generation(rank), 1) << "no other process";
+    const auto told = world.TakeTold(rank);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].prepare().spec().trainer().tunings(0).from_step(), 41);
+  }
+}
+
 // The spec in Welcome has the job's template, and that of a round has none.
 TEST(WorkerMachineEarlyTest, RanksOfAJobWithATemplateAreNotReplacedByTheirFirstRound) {
   World world;

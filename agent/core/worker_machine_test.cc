@@ -317,5 +317,52 @@ TEST(WorkerMachineTest, ACommandsFailureWaitsForTheNextRoundWhichReplacesAll) {
   EXPECT_EQ(world.generation(1), 2);
 }
 
+v1alpha1::OperatorMessage Tune(int64_t term, int64_t round, double rate) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_tune()->mutable_round() = Round(term, round);
+  v1alpha1::Tuning& tuning = *message.mutable_tune()->add_tunings();
+  tuning.set_step(41);
+  tuning.set_learning_rate(rate);
+  return message;
+}
+
+TEST(WorkerMachineTest, TuningsOfTheRoundReachEveryRankAndThoseOfAnotherNone) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 2);
+  for (const int rank : {0, 1}) world.TakeTold(rank);
+  world.Say(Tune(1, 2, 1e-4));
+  for (const int rank : {0, 1}) {
+    const auto told = world.TakeTold(rank);
+    ASSERT_EQ(told.size(), 1u) << rank;
+    ASSERT_EQ(told[0].tune().tunings_size(), 1);
+    EXPECT_EQ(told[0].tune().tunings(0).step(), 41);
+    EXPECT_EQ(told[0].tune().tunings(0).learning_rate(), 1e-4);
+  }
+  world.TakeSaid();
+  for (const int64_t other : {1, 3}) {
+    world.Say(Tune(1, other, 2e-4));
+    for (const int rank : {0, 1}) EXPECT_TRUE(world.TakeTold(rank).empty()) << other;
+    ASSERT_TRUE(world.TakeSaid().back().has_refused()) << other;
+  }
+}
+
+TEST(WorkerMachineTest, ARankThatStartsAfterTheOrderHasTheTuningsOfItsRound) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Prepare(1, 2, /*fresh=*/true);
+  world.Say(Tune(1, 2, 1e-4));
+  for (const int rank : {0, 1}) world.TakeTold(rank);
+  world.EndKilled();
+  for (const int rank : {0, 1}) {
+    const auto told = world.TakeTold(rank);
+    ASSERT_FALSE(told.empty()) << rank;
+    ASSERT_EQ(told[0].configure().spec().trainer().tunings_size(), 1) << rank;
+    EXPECT_EQ(told[0].configure().spec().trainer().tunings(0).from_step(), 41);
+    EXPECT_EQ(told[0].configure().spec().trainer().tunings(0).learning_rate(), 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -33,13 +33,15 @@ TrainingJob NewJob(const TrainingJob& job) {
 }
 
 // Creates `job` in the place of `current`. The newest checkpoint that the job is known to have
-// outlives its end, so that the job asks its owner when that is gone. The incarnations go on, so
+// outlives its end, so that the job asks its owner when that is gone, and so do the steps of its
+// tunings, which are trained again from that checkpoint on. The incarnations go on, so
 // that no pod gets the name of an earlier one.
 absl::StatusOr<std::string> Replace(kube::MemoryApi& store, const TrainingJob& current,
                                     const TrainingJob& job) {
   TrainingJob fresh = NewJob(job);
   if (current.status.checkpoint().step() > 0) {
     *fresh.status.mutable_checkpoint() = current.status.checkpoint();
+    *fresh.status.mutable_tunings() = current.status.tunings();
   }
   *fresh.status.mutable_incarnations() = current.status.incarnations();
   MUSTER_ASSIGN_OR_RETURN(const Json created,
@@ -54,12 +56,22 @@ absl::Status UpdateTo(kube::Api& api, TrainingJob current, const TrainingJob& jo
   return api.Update(kube::kTrainingJobs, control::ToJson(current)).status();
 }
 
-absl::StatusOr<Applied> ApplyOnce(kube::Api& api, kube::MemoryApi& store, const TrainingJob& job,
+// A manifest that says nothing of tunings leaves those of the job, as `kubectl apply` would: they
+// are what its steps were trained with.
+TrainingJob KeepTunings(const TrainingJob& current, TrainingJob job) {
+  if (!current.spec.has_trainer() || !job.spec.has_trainer()) return job;
+  if (job.spec.trainer().tunings_size() > 0) return job;
+  *job.spec.mutable_trainer()->mutable_tunings() = current.spec.trainer().tunings();
+  return job;
+}
+
+absl::StatusOr<Applied> ApplyOnce(kube::Api& api, kube::MemoryApi& store, const TrainingJob& wanted,
                                   int64_t steps) {
-  const kube::ObjectKey key{job.ns, job.name};
+  const kube::ObjectKey key{wanted.ns, wanted.name};
   const absl::StatusOr<Json> existing = api.Get(kube::kTrainingJobs, key);
   if (existing.ok()) {
     MUSTER_ASSIGN_OR_RETURN(const TrainingJob current, control::ParseTrainingJob(*existing));
+    const TrainingJob job = KeepTunings(current, wanted);
     const ReapplyVerdict verdict = DecideReapply(current, steps, job);
     switch (verdict.what) {
       case Reapply::kRefuse:
@@ -78,7 +90,7 @@ absl::StatusOr<Applied> ApplyOnce(kube::Api& api, kube::MemoryApi& store, const 
     return existing.status();
   }
   MUSTER_ASSIGN_OR_RETURN(const Json created,
-                          api.Create(kube::kTrainingJobs, control::ToJson(NewJob(job))));
+                          api.Create(kube::kTrainingJobs, control::ToJson(NewJob(wanted))));
   return Applied{kube::UidOf(created)};
 }
 

@@ -144,6 +144,36 @@ TEST_F(ApplyTest, TheNewestKnownCheckpointOutlivesTheEndOfAJob) {
   EXPECT_EQ(job.status.incarnations(0), 3);
 }
 
+TEST_F(ApplyTest, TuningsOutliveAManifestThatSaysNothingOfThem) {
+  ASSERT_TRUE(ApplyJob(api_, *memory_, JobOfSteps(10), 0).ok());
+  TrainingJob job = *GetJob(api_, key_);
+  job.spec.mutable_trainer()->add_tunings()->set_learning_rate(1e-4);
+  ASSERT_TRUE(api_.Update(kube::kTrainingJobs, control::ToJson(job)).ok());
+  job = *GetJob(api_, key_);
+  job.status.mutable_checkpoint()->set_step(10);
+  job.status.add_tunings()->set_step(7);
+  ASSERT_TRUE(api_.UpdateStatus(kube::kTrainingJobs, control::ToJson(job)).ok());
+  ASSERT_TRUE(ApplyJob(api_, *memory_, JobOfSteps(20), 10).ok()) << "while it runs";
+  ASSERT_EQ(GetJob(api_, key_)->spec.trainer().tunings_size(), 1);
+  End("Succeeded");
+  const auto kept = ApplyJob(api_, *memory_, JobOfSteps(20), 20);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE(kept->ended_before) << "nothing of the manifest has changed";
+  ASSERT_TRUE(ApplyJob(api_, *memory_, JobOfSteps(30), 20).ok());
+  job = *GetJob(api_, key_);
+  EXPECT_EQ(job.spec.trainer().train().steps(), 30);
+  ASSERT_EQ(job.spec.trainer().tunings_size(), 1);
+  EXPECT_EQ(job.spec.trainer().tunings(0).learning_rate(), 1e-4);
+  ASSERT_EQ(job.status.tunings_size(), 1);
+  EXPECT_EQ(job.status.tunings(0).step(), 7);
+  TrainingJob other = JobOfSteps(40);
+  other.spec.mutable_trainer()->add_tunings()->set_learning_rate(2e-4);
+  ASSERT_TRUE(ApplyJob(api_, *memory_, other, 20).ok());
+  ASSERT_EQ(GetJob(api_, key_)->spec.trainer().tunings_size(), 1);
+  EXPECT_EQ(GetJob(api_, key_)->spec.trainer().tunings(0).learning_rate(), 2e-4)
+      << "a manifest that lists its own means them";
+}
+
 // Regression: the old job was deleted first, so that a full disk left neither.
 TEST_F(ApplyTest, AJobThatCannotBeReplacedIsStillThere) {
   MemoryFiles files;

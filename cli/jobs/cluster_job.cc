@@ -10,6 +10,7 @@
 #include "base/exit_codes.h"
 #include "base/status_macros.h"
 #include "cli/jobs/apply.h"
+#include "cli/jobs/tune_job.h"
 #include "operator/api/training_job.h"
 #include "operator/core/state/conditions.h"
 #include "operator/kube/credentials/kubeconfig.h"
@@ -19,12 +20,17 @@
 namespace muster::cli {
 namespace {
 
-absl::Status Suspend(const Flags& flags, bool suspend) {
-  if (flags.positional().size() != 1) return absl::InvalidArgumentError("name one job");
+absl::StatusOr<kube::RestConfig> ReadConfig(const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(kube::RestConfig config,
                           kube::LoadKubeconfig(kube::KubeconfigPaths(flags.Get("kubeconfig", "")),
                                                flags.Get("context", "")));
   config.user_agent = "muster";
+  return config;
+}
+
+absl::Status Suspend(const Flags& flags, bool suspend) {
+  if (flags.positional().size() != 1) return absl::InvalidArgumentError("name one job");
+  MUSTER_ASSIGN_OR_RETURN(kube::RestConfig config, ReadConfig(flags));
   const kube::ObjectKey key{flags.Get("namespace", config.name_space), flags.positional()[0]};
   MUSTER_ASSIGN_OR_RETURN(const auto api, kube::RestApi::Create(std::move(config)));
   MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob job, GetJob(*api, key));
@@ -45,6 +51,14 @@ std::vector<FlagSpec> ClusterFlags() {
 }
 
 bool NamesCluster(const Flags& flags) { return flags.Has("kubeconfig"); }
+
+absl::Status TuneOnCluster(const Flags& flags, TuneCall call) {
+  MUSTER_ASSIGN_OR_RETURN(kube::RestConfig config, ReadConfig(flags));
+  const kube::ObjectKey key{flags.Get("namespace", config.name_space), call.job};
+  call.request.by = CallerName(config.user);
+  MUSTER_ASSIGN_OR_RETURN(const auto api, kube::RestApi::Create(std::move(config)));
+  return TuneAndSay(*api, key, call);
+}
 
 int SuspendOnCluster(const Flags& flags, bool suspend) {
   const absl::Status status = Suspend(flags, suspend);

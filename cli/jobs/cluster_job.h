@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "cli/flags/flags.h"
+#include "cli/jobs/tune_words.h"
 
 namespace muster::cli {
 
@@ -16,6 +18,10 @@ bool NamesCluster(const Flags& flags);
 
 // Writes spec.suspend of the named job unless it has ended; returns an exit code.
 int SuspendOnCluster(const Flags& flags, bool suspend);
+
+// Writes the change of the named job, says what was written, and waits for it if asked to. The
+// errors are those of TuneAndSay() (tune_job.h), and of the kubeconfig.
+absl::Status TuneOnCluster(const Flags& flags, TuneCall call);
 
 }  // namespace muster::cli
 

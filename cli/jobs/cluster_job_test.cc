@@ -45,10 +45,13 @@ class ClusterJobTest : public ::testing::Test {
       return peer.Answer(403, R"({"kind":"Status","code":403,"reason":"Forbidden",
           "message":"u may not update trainingjobs"})");
     }
+    if (absl::StartsWith(request, "PUT ")) {
+      return peer.Answer(200, request.substr(request.find("\r\n\r\n") + 4));
+    }
     return peer.Answer(200, absl::StrCat(R"({"apiVersion": "muster.dev/v1alpha1",
         "kind": "TrainingJob", "metadata": {"name": "gpt", "namespace": "team", "uid": "1",
-        "resourceVersion": "7"}, "spec": {"workers": {"count": 2}}, "status": {"state": ")",
-                                         state_, "\"}}"));
+        "resourceVersion": "7"}, "spec": )",
+                                         spec_, R"(, "status": {"state": ")", state_, "\"}}"));
   }
   std::vector<std::string> requests() {
     MutexLock lock(mu_);
@@ -59,6 +62,7 @@ class ClusterJobTest : public ::testing::Test {
   std::vector<std::string> requests_ MUSTER_GUARDED_BY(mu_);
   bool forbidden_ = false;
   std::string state_ = "Training";
+  std::string spec_ = R"({"workers": {"count": 2}})";
   const kube::TestCertificate authority_ = kube::MakeTestCertificate(nullptr, "");
   kube::TlsTestServer server_{
       kube::MakeTestCertificate(&authority_, "IP:127.0.0.1"),
@@ -79,6 +83,21 @@ TEST_F(ClusterJobTest, StopAndResumeAreTheCallersOwnWritesOfTheJob) {
   EXPECT_THAT(writes[0], HasSubstr("\"suspend\":true"));
   EXPECT_THAT(writes[0], HasSubstr("\"resourceVersion\":\"7\""));
   EXPECT_THAT(writes[1], HasSubstr("\"suspend\":false"));
+}
+
+TEST_F(ClusterJobTest, TuneIsTheCallersOwnWriteInTheNameOfItsUser) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(TuneMain({"gpt", "learningRate=1e-4", "--kubeconfig", kubeconfig_}), kExitBadInput);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a command of its own"));
+  for (const std::string& request : requests()) EXPECT_FALSE(absl::StartsWith(request, "PUT "));
+  spec_ = R"({"workers": {"count": 2}, "trainer": {"model": {"preset": "gpt2-nano"},
+      "data": {"uri": "/data/t"}, "train": {"steps": 100}}, "checkpoint": {"uri": "/out"}})";
+  EXPECT_EQ(TuneMain({"gpt", "learningRate=1e-4", "--kubeconfig", kubeconfig_}), kExitOk);
+  const std::string write = requests().back();
+  EXPECT_TRUE(absl::StartsWith(write, "PUT ")) << write;
+  EXPECT_THAT(write, HasSubstr("Authorization: Bearer the-callers\r\n"));
+  EXPECT_THAT(write, HasSubstr("\"resourceVersion\":\"7\""));
+  EXPECT_THAT(write, HasSubstr(R"("tunings":[{"by":"u","learningRate":0.0001}])"));
 }
 
 TEST_F(ClusterJobTest, WithoutTheRightItIsRefused) {

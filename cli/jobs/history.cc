@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 
 namespace muster::cli {
@@ -15,6 +16,13 @@ using v1alpha1::PhaseTimes;
 using v1alpha1::StepReport;
 
 constexpr size_t kMaxHistoryBytes = size_t{1} << 30;
+
+Json ToJson(const v1alpha1::Tuning& tuning) {
+  Json json = {{"step", tuning.step()}};
+  if (tuning.has_learning_rate()) json["learningRate"] = tuning.learning_rate();
+  if (tuning.has_clip_norm()) json["clipNorm"] = tuning.clip_norm();
+  return json;
+}
 
 Json ToJson(const StepReport& step) {
   const PhaseTimes& t = step.times();
@@ -32,6 +40,12 @@ Json ToJson(const StepReport& step) {
   if (step.has_validation_loss()) json["validationLoss"] = step.validation_loss();
   if (step.has_unigram_entropy()) json["unigramEntropy"] = step.unigram_entropy();
   if (step.has_loss_scale()) json["lossScale"] = step.loss_scale();
+  if (step.spikes_total() > 0) json["spikes"] = step.spikes_total();
+  if (!step.spike().empty()) json["spike"] = step.spike();
+  if (step.tunings() > 0) {
+    json["tunings"] = step.tunings();
+    json["tuning"] = ToJson(step.tuning());
+  }
   return json;
 }
 
@@ -44,6 +58,16 @@ double Number(const Json& json, const char* key) {
 double NumberOrNan(const Json& json, const char* key) {
   const auto it = json.find(key);
   return it != json.end() && it->is_null() ? std::nan("") : Number(json, key);
+}
+
+void ReadTuning(const Json& json, StepReport& step) {
+  step.set_tunings(static_cast<int32_t>(Number(json, "tunings")));
+  const auto found = json.find("tuning");
+  if (found == json.end() || !found->is_object()) return;
+  v1alpha1::Tuning& tuning = *step.mutable_tuning();
+  tuning.set_step(static_cast<int64_t>(Number(*found, "step")));
+  if (found->contains("learningRate")) tuning.set_learning_rate(Number(*found, "learningRate"));
+  if (found->contains("clipNorm")) tuning.set_clip_norm(Number(*found, "clipNorm"));
 }
 
 // Returns false for an invalid line, such as one torn by a crash.
@@ -67,6 +91,9 @@ bool FromJson(const std::string& line, StepReport& step) {
   if (json->contains("lossScale")) {
     step.set_loss_scale(static_cast<int64_t>(Number(*json, "lossScale")));
   }
+  step.set_spikes_total(static_cast<int64_t>(Number(*json, "spikes")));
+  step.set_spike(StringField(*json, "spike"));
+  ReadTuning(*json, step);
   const auto seconds = json->find("seconds");
   if (seconds == json->end() || !seconds->is_array() || seconds->size() != 7) return true;
   const auto at = [&](int i) {

@@ -29,6 +29,11 @@ TEST(History, SurvivesBeingReopened) {
     validated.set_validation_loss(3.5);
     validated.set_unigram_entropy(5.0);
     validated.set_loss_scale(1024);
+    validated.set_spikes_total(3);
+    validated.set_spike("loss 9.1, median 3.2");
+    validated.set_tunings(2);
+    validated.mutable_tuning()->set_step(2);
+    validated.mutable_tuning()->set_learning_rate(1e-4);
     ASSERT_TRUE((*history)->Add(Step(1, 4.0)).ok());
     ASSERT_TRUE((*history)->Add(validated).ok());
   }
@@ -39,6 +44,14 @@ TEST(History, SurvivesBeingReopened) {
   EXPECT_EQ((*history)->unigram_entropy(), 5.0);
   EXPECT_EQ((*history)->steps().at(2).loss_scale(), 1024);
   EXPECT_FALSE((*history)->steps().at(1).has_loss_scale());
+  EXPECT_EQ((*history)->steps().at(2).spikes_total(), 3);
+  EXPECT_EQ((*history)->steps().at(2).spike(), "loss 9.1, median 3.2");
+  EXPECT_EQ((*history)->steps().at(2).tunings(), 2);
+  EXPECT_EQ((*history)->steps().at(2).tuning().step(), 2);
+  EXPECT_EQ((*history)->steps().at(2).tuning().learning_rate(), 1e-4);
+  EXPECT_FALSE((*history)->steps().at(2).tuning().has_clip_norm());
+  EXPECT_EQ((*history)->steps().at(1).tunings(), 0);
+  EXPECT_FALSE((*history)->steps().at(1).has_tuning());
   EXPECT_EQ((*history)->best_validation_loss(), 3.5);
   EXPECT_DOUBLE_EQ((*history)->tokens_per_second(), 200);
 }

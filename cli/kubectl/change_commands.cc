@@ -1,5 +1,6 @@
-// The commands that write a job: suspend, resume, scale. Each is a write of the TrainingJob with
-// the rights of the caller, repeated on the newly read job if somebody else wrote it meanwhile.
+// The commands that write a job: suspend, resume, scale, tune. Each is a write of the TrainingJob
+// with the rights of the caller, repeated on the newly read job if somebody else wrote it
+// meanwhile.
 
 #include <cstdint>
 #include <cstdio>
@@ -10,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "base/status_macros.h"
+#include "cli/jobs/tune_job.h"
+#include "cli/jobs/tune_words.h"
 #include "cli/kubectl/cluster.h"
 #include "cli/kubectl/commands.h"
 #include "operator/core/state/conditions.h"
@@ -63,6 +66,15 @@ absl::Status Scale(const std::vector<std::string>& arguments) {
   return absl::OkStatus();
 }
 
+absl::Status Tune(const std::vector<std::string>& arguments) {
+  MUSTER_ASSIGN_OR_RETURN(const Flags flags, ParseFlags(arguments, TuneFlags()));
+  MUSTER_ASSIGN_OR_RETURN(TuneCall call, ReadTuneCall(flags));
+  MUSTER_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  const kube::ObjectKey key{cluster.name_space, call.job};
+  call.request.by = CallerName(cluster.user);
+  return TuneAndSay(*cluster.api, key, call);
+}
+
 int ExitCode(const absl::Status& status) { return status.ok() ? +kExitOk : Fail(status); }
 
 }  // namespace
@@ -82,6 +94,14 @@ std::vector<FlagSpec> ScaleFlags() {
   flags.push_back({"workers", "the number of workers that the job is to have (workers.count)"});
   return flags;
 }
+
+std::vector<FlagSpec> TuneFlags() {
+  std::vector<FlagSpec> flags = TuneOnlyFlags();
+  for (const FlagSpec& flag : ClusterFlags()) flags.push_back(flag);
+  return flags;
+}
+
+int TuneMain(const std::vector<std::string>& arguments) { return ExitCode(Tune(arguments)); }
 
 int ScaleMain(const std::vector<std::string>& arguments) { return ExitCode(Scale(arguments)); }
 

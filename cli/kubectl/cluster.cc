@@ -69,6 +69,7 @@ absl::StatusOr<Cluster> Connect(const Flags& flags) {
   config.user_agent = "kubectl-muster";
   Cluster cluster;
   cluster.name_space = flags.Get("namespace", config.name_space);
+  cluster.user = config.user;
   if (flags.Has("all-namespaces")) cluster.name_space.clear();
   MUSTER_ASSIGN_OR_RETURN(cluster.api, kube::RestApi::Create(std::move(config)));
   return cluster;

@@ -18,6 +18,7 @@ namespace muster::cli::kubectl {
 // The cluster and the namespace that a command is about, with the rights of the caller.
 struct Cluster {
   std::unique_ptr<kube::RestApi> api;
+  std::string user;        // the caller's name in the kubeconfig; empty within a pod
   std::string name_space;  // empty: all of them, if the command knows --all-namespaces
 };
 

@@ -34,6 +34,8 @@ int ResumeMain(const std::vector<std::string>& arguments);
 std::vector<FlagSpec> SuspendFlags();
 int ScaleMain(const std::vector<std::string>& arguments);
 std::vector<FlagSpec> ScaleFlags();
+int TuneMain(const std::vector<std::string>& arguments);
+std::vector<FlagSpec> TuneFlags();
 
 // Prints the candidates for the last of `words`, in the form that kubectl wants of
 // kubectl_complete-muster: one a line, then a line with what the shell may add (cobra's directive).

@@ -61,6 +61,10 @@ class PluginTest : public ::testing::Test {
     const std::string& path = words[1];
     if (absl::StrContains(path, "/log?")) return AnswerLog(path, peer);
     MutexLock lock(mu_);
+    if (words[0] == "PUT") {
+      writes_.push_back(request);
+      if (!prunes_) return peer.Answer(200, request.substr(request.find("\r\n\r\n") + 4));
+    }
     if (absl::StrContains(path, "/pods?")) return peer.Answer(200, Pods());
     if (absl::StrContains(path, "/trainingjobs/gpt")) return peer.Answer(200, Job());
     return peer.Answer(404, R"({"kind": "Status", "code": 404, "reason": "NotFound",
@@ -94,7 +98,7 @@ class PluginTest : public ::testing::Test {
     return DumpJson({{"apiVersion", "muster.dev/v1alpha1"},
                      {"kind", "TrainingJob"},
                      {"metadata", {{"name", "gpt"}, {"namespace", "team"}, {"uid", "1"}}},
-                     {"spec", {{"workers", {{"count", 2}}}}},
+                     {"spec", spec_},
                      {"status", {{"state", "Training"}, {"conditions", conditions}}}});
   }
   std::string Pods() MUSTER_REQUIRES(mu_) {
@@ -137,6 +141,9 @@ class PluginTest : public ::testing::Test {
   std::map<std::string, std::vector<Stream>> logs_ MUSTER_GUARDED_BY(mu_);
   std::vector<std::string> log_requests_ MUSTER_GUARDED_BY(mu_);
   bool over_ MUSTER_GUARDED_BY(mu_) = false;
+  Json spec_ MUSTER_GUARDED_BY(mu_) = {{"workers", {{"count", 2}}}};
+  bool prunes_ MUSTER_GUARDED_BY(mu_) = false;  // as a server with an older CRD
+  std::vector<std::string> writes_ MUSTER_GUARDED_BY(mu_);
   const kube::TestCertificate authority_ = kube::MakeTestCertificate(nullptr, "");
   kube::TlsTestServer server_{
       kube::MakeTestCertificate(&authority_, "IP:127.0.0.1"),
@@ -183,6 +190,38 @@ TEST_F(PluginTest, FollowingEndsWithTheJobAndABrokenStreamLosesAndRepeatsNothing
   }
   ASSERT_EQ(continued.size(), 1u);
   EXPECT_THAT(continued[0], HasSubstr("sinceTime=2026-01-01T00%3A00%3A01Z"));
+}
+
+TEST_F(PluginTest, TuneWritesTheCallersChangeAndNothingThatIsRefused) {
+  EXPECT_THAT(Run("tune", {"gpt", "learningRate=1e-4"}).err, HasSubstr("a command of its own"));
+  {
+    MutexLock lock(mu_);
+    spec_ = Json::parse(R"({"workers": {"count": 2}, "trainer": {"model": {"preset": "gpt2-nano"},
+        "data": {"uri": "/data/t"}, "train": {"steps": 100}},
+        "checkpoint": {"uri": "/out"}})");
+  }
+  EXPECT_EQ(Run("tune", {"gpt", "learnRate=1"}).code, kExitBadInput);
+  EXPECT_EQ(Run("tune", {"gpt", "learningRate=1e9"}).code, kExitBadInput);
+  EXPECT_EQ(Run("tune", {"gpt"}).code, kExitBadInput);
+  {
+    MutexLock lock(mu_);
+    EXPECT_TRUE(writes_.empty());
+  }
+  const CommandResult tuned = Run("tune", {"gpt", "learningRate=1e-4", "--from-step", "50"});
+  EXPECT_EQ(tuned.code, kExitOk) << tuned.err;
+  EXPECT_EQ(tuned.out, "job gpt: learning rate 0.0001 from step 50 on\n");
+  {
+    MutexLock lock(mu_);
+    prunes_ = true;
+  }
+  const CommandResult dropped = Run("tune", {"gpt", "learningRate=1e-4"});
+  EXPECT_EQ(dropped.code, kExitRefused);
+  EXPECT_THAT(dropped.err, HasSubstr("did not store spec.trainer.tunings"));
+  MutexLock lock(mu_);
+  ASSERT_EQ(writes_.size(), 2u);
+  EXPECT_THAT(writes_[0], HasSubstr("/namespaces/team/trainingjobs/gpt"));
+  EXPECT_THAT(writes_[0],
+              HasSubstr(R"("tunings":[{"by":"u","fromStep":50,"learningRate":0.0001}])"));
 }
 
 TEST_F(PluginTest, AnUnknownJobAndAWrongFlagAreBadInput) {

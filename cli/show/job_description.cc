@@ -16,6 +16,7 @@
 #include "operator/core/growth/size_reason.h"
 #include "operator/core/state/ledger_book.h"
 #include "operator/core/state/spec_values.h"
+#include "operator/core/state/tuned_steps.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::cli {
@@ -29,6 +30,25 @@ absl::Time TimeOf(const std::string& text) {
 
 void Add(std::string& out, absl::string_view name, const std::string& value) {
   if (!value.empty()) absl::StrAppendFormat(&out, "%-13s%s\n", name, Printable(value));
+}
+
+// A job may have had many changes; the spec and the status have them all.
+constexpr int kTuningsShown = 5;
+
+void AddTunings(const TrainingJob& job, std::string& out) {
+  const auto& known = job.status.tunings();
+  for (int i = std::max(0, known.size() - kTuningsShown); i < known.size(); ++i) {
+    Add(out, "Tuned:", control::DescribeTuning(known[i]));
+  }
+  const auto& asked = job.spec.trainer().tunings();
+  for (int i = known.size(); i < asked.size(); ++i) {
+    v1alpha1::TuningStatus awaited;
+    awaited.set_step(asked[i].from_step());
+    if (asked[i].has_learning_rate()) awaited.set_learning_rate(asked[i].learning_rate());
+    if (asked[i].has_clip_norm()) awaited.set_clip_norm(asked[i].clip_norm());
+    if (asked[i].has_by()) awaited.set_by(asked[i].by());
+    Add(out, "To tune:", control::DescribeTuning(awaited));
+  }
 }
 
 void AddProgress(const TrainingJob& job, const std::optional<v1alpha1::StepReport>& last_step,
@@ -51,6 +71,10 @@ void AddProgress(const TrainingJob& job, const std::optional<v1alpha1::StepRepor
   if (progress.skipped_steps() > 0) {
     Add(out, "Skipped:", absl::StrCat(progress.skipped_steps(), " steps that were not finite"));
   }
+  if (progress.spikes() > 0) {
+    Add(out, "Spikes:", absl::StrCat(progress.spikes(), " steps far above those before"));
+  }
+  AddTunings(job, out);
   if (progress.tokens_per_second() > 0) Add(out, "Tokens/s:", Short(progress.tokens_per_second()));
   // The time left was computed when the job last trained.
   if (job.status.state() == "Training") Add(out, "ETA:", progress.eta());

@@ -121,6 +121,27 @@ TEST(DescribeJobTest, ALocalJobShowsItsNewestStep) {
       HasSubstr("Gradient:    norm 1.25, loss scale 32768\nRate:        0.0003 (learning rate)\n"));
 }
 
+TEST(DescribeJobTest, TuningsInForceAndAwaitedOnesAreShownWithSpikes) {
+  control::TrainingJob job = Job();
+  job.status.mutable_progress()->set_spikes(3);
+  for (int i = 1; i <= 6; ++i) {
+    auto& tuning = *job.status.add_tunings();
+    tuning.set_step(10 * i);
+    tuning.set_clip_norm(i);
+    tuning.set_by("anna");
+    job.spec.mutable_trainer()->add_tunings()->set_clip_norm(i);
+  }
+  auto& awaited = *job.spec.mutable_trainer()->add_tunings();
+  awaited.set_learning_rate(1e-4);
+  awaited.set_from_step(900);
+  const std::string text = DescribeJob(job, JobSurroundings(), kNow);
+  EXPECT_THAT(text, HasSubstr("Spikes:      3 steps far above those before\n"
+                              "Tuned:       clip norm 2 from step 20 (asked by anna)\n"))
+      << "the newest five";
+  EXPECT_THAT(text, HasSubstr("Tuned:       clip norm 6 from step 60 (asked by anna)\n"
+                              "To tune:     learning rate 0.0001 from step 900\n"));
+}
+
 TEST(DescribeJobTest, AFailureIsToldOnce) {
   control::TrainingJob job = Job();
   auto& failures = *job.status.mutable_failures();

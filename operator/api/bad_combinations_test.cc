@@ -44,6 +44,9 @@ const ManifestCase kContradictions[] = {
      "  template: {spec: {containers: [{name: worker, command: [sh]}]}}\n  checkpoint:",
      "job.yaml:6: spec.trainer: two things to run: with trainer, the container named worker must "
      "have no command\n"},
+    {"TuningOfNothing", "    optimizer:", "    tunings: [{fromStep: 5, by: anna}]\n    optimizer:",
+     "job.yaml:10: spec.trainer.tunings[0].learningRate: changes nothing: give learningRate or "
+     "clipNorm\n"},
     {"BatchNotDivisible", "microBatch: 2", "microBatch: 3",
      "job.yaml:9: spec.trainer.train.globalBatch: must be a multiple of microBatch (here 8 and 3: "
      "6 or 9 would do)\n"},

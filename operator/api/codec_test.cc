@@ -92,7 +92,7 @@ TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
            "unknown field; the fields here are conditions, observedGeneration, term, round, "
            "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
            "completionTime, selector, state, placement, preemption, activeSeconds, activeSince, "
-           "alerts, elastic, resize, ledger, resume, cost and swap"},
+           "alerts, elastic, resize, ledger, resume, cost, swap and tunings"},
       }));
 }
 

@@ -118,5 +118,14 @@ TEST(Defaults, AreIdempotent) {
   EXPECT_EQ(EncodeMessage(spec), once);
 }
 
+TEST(Defaults, AWatchedRunSkipsSpikesAndAnUnwatchedOneStaysSo) {
+  const TrainingJobSpec watched = Defaulted(R"({"trainer": {"watch": {}}})");
+  EXPECT_EQ(watched.trainer().watch().on_spike(), "Skip");
+  EXPECT_EQ(watched.trainer().watch().deviations(), 10);
+  EXPECT_EQ(watched.trainer().watch().rate_factor(), 0.5);
+  EXPECT_EQ(watched.trainer().watch().max_in_row(), 3);
+  EXPECT_FALSE(Defaulted(R"({"trainer": {}})").trainer().has_watch());
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -62,6 +62,10 @@ Broken QueueOwnParent(const v1alpha1::TrainingQueue& queue) {
   return Unless(parent.empty() || parent != queue.metadata().name());
 }
 
+Broken TuningChanges(const v1alpha1::TuningSpec& tuning) {
+  return Unless(tuning.has_learning_rate() || tuning.has_clip_norm());
+}
+
 Broken HasProgram(const TrainingJobSpec& spec) {
   return Unless(spec.has_trainer() || !WorkerCommand(spec).empty());
 }
@@ -548,6 +552,7 @@ RuleTable RulesOfParts() {
           {"epsilon-of-adamw", Typed<OptimizerSpec, EpsilonOfAdamw>},
           {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
           {"decay-steps-of-wsd", Typed<OptimizerSpec, DecayStepsOfWsd>},
+          {"tuning-changes", Typed<v1alpha1::TuningSpec, TuningChanges>},
           {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
           {"interval-time", Typed<CheckpointInterval, IntervalTime>},
           {"interval-min", Typed<CheckpointInterval, IntervalMin>},

@@ -25,6 +25,7 @@
 #include "operator/core/round/preemption.h"
 #include "operator/core/round/rounds.h"
 #include "operator/core/round/suspend.h"
+#include "operator/core/round/tunings.h"
 #include "operator/core/saves/checkpoint.h"
 #include "operator/core/saves/disk_copies.h"
 #include "operator/core/saves/replicas.h"
@@ -50,6 +51,7 @@ using Policy = void (*)(Draft&);
 constexpr Policy kPolicies[] = {
     HandleDeletion,
     ReportProgress,
+    RecordTunings,
     ReportCheckpoint,
     ExpireFinished,
     Admit,
@@ -71,6 +73,7 @@ constexpr Policy kPolicies[] = {
     DriveRounds,
     KeepReplicas,
     KeepCopiesOnDisk,
+    TellTunings,
     SaveOnRequest,
     SaveAtIntervals,
     ReconcilePods,

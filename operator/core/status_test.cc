@@ -41,6 +41,46 @@ TEST(ProgressTest, IsWrittenOnceAnInterval) {
   EXPECT_EQ(world.Decide().status.progress().step(), 20);
 }
 
+TEST(ProgressTest, SpikesAreCountedAndOneWarningStandsForAllSinceTheLast) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetStep(world, 10);
+  world.view.progress.latest->set_spikes_total(1);
+  world.view.progress.spike = SpikeView{9, "loss 9.1, median 3.2"};
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.progress().spikes(), 1);
+  ASSERT_THAT(plan.events, SizeIs(1));
+  EXPECT_EQ(plan.events[0].type, Event::Type::kWarning);
+  EXPECT_EQ(plan.events[0].reason, "Spike");
+  EXPECT_EQ(plan.events[0].message,
+            "step 9 is a spike: loss 9.1, median 3.2; the run has had 1 so far");
+  SetStep(world, 30);
+  world.view.progress.latest->set_spikes_total(4);
+  world.view.progress.spike = SpikeView{28, "loss 8, median 3.1"};
+  world.Advance(absl::Seconds(4));
+  EXPECT_THAT(world.Decide().events, IsEmpty()) << "progress is not written yet";
+  world.Advance(absl::Seconds(6));
+  plan = world.Decide();
+  ASSERT_THAT(plan.events, SizeIs(1));
+  EXPECT_EQ(plan.events[0].message,
+            "step 28 is a spike: loss 8, median 3.1; the run has had 4 so far");
+  // A new leader has heard of no spike, and the same number is no news.
+  world.view.progress.spike.reset();
+  SetStep(world, 50);
+  world.view.progress.latest->set_spikes_total(4);
+  world.Advance(absl::Seconds(10));
+  plan = world.Decide();
+  EXPECT_EQ(plan.status.progress().step(), 50);
+  EXPECT_THAT(plan.events, IsEmpty());
+}
+
+TEST(ProgressTest, ARunWithoutSpikesSaysNothingOfThem) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetStep(world, 10);
+  EXPECT_FALSE(world.Decide().status.progress().has_spikes());
+}
+
 TEST(ProgressTest, TheTimeLeftOfAJobThatWentBackCountsFromTheStepItWentBackTo) {
   TestWorld world(1);
   world.MakeActive();

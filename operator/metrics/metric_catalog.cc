@@ -291,6 +291,10 @@ void AddJobs(Catalog& all) {
        MetricType::Gauge,
        {"training_job"},
        "Steps skipped because loss or gradient was not finite, of the same jobs."});
+  set(MetricId::kJobSpikes, {"muster_job_spikes",
+                             MetricType::Gauge,
+                             {"training_job"},
+                             "Steps that trainer.watch judged to be spikes, of the same jobs."});
   set(MetricId::kJobGpuMemory,
       {"muster_job_gpu_memory_bytes",
        MetricType::Gauge,

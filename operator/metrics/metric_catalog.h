@@ -57,6 +57,7 @@ enum class MetricId {
   kJobLoss,
   kJobTokensPerSecond,
   kJobSkippedSteps,
+  kJobSpikes,
   kJobGpuMemory,
   kJobGpuMemoryRetries,
   kJobInfo,

@@ -107,6 +107,15 @@ v1alpha1::OperatorMessage ToMessage(const DiskOrder& order) {
   return message;
 }
 
+v1alpha1::OperatorMessage ToMessage(const TuneOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_tune()->mutable_round() = ToProto(order.round);
+  for (const v1alpha1::Tuning& tuning : *order.tunings) {
+    *message.mutable_tune()->add_tunings() = tuning;
+  }
+  return message;
+}
+
 // Returns true if pods are made now, or as soon as their incarnations are in the status.
 bool MakesPods(const TrainingJob& job, const Plan& plan) {
   const auto& before = job.status.incarnations();

@@ -100,6 +100,24 @@ TEST_F(ExecutorTest, WritesTheStatusThenSendsOrdersAndEvents) {
   EXPECT_EQ(memory_->List(kube::kEvents, {})->items.size(), 1u);
 }
 
+TEST_F(ExecutorTest, ATuneOrderCarriesTheWholeListWithItsRound) {
+  Plan plan = PlanRound();
+  auto tunings = std::make_shared<std::vector<v1alpha1::Tuning>>(2);
+  (*tunings)[0].set_step(41);
+  (*tunings)[0].set_learning_rate(1e-4);
+  (*tunings)[1].set_clip_norm(0);
+  plan.orders = {{0, 1, "pod", TuneOrder{{1, 1}, tunings}}};
+  ASSERT_TRUE(Execute(plan).ok());
+  ASSERT_EQ(stream_->sent.size(), 1u);
+  const v1alpha1::TuneRun& tune = stream_->sent[0].tune();
+  EXPECT_EQ(tune.round().round(), 1);
+  ASSERT_EQ(tune.tunings_size(), 2);
+  EXPECT_EQ(tune.tunings(0).step(), 41);
+  EXPECT_EQ(tune.tunings(0).learning_rate(), 1e-4);
+  EXPECT_TRUE(tune.tunings(1).has_clip_norm());
+  EXPECT_FALSE(tune.tunings(1).has_learning_rate());
+}
+
 // The secret is random, is the same for agents that attach again, and is never stored.
 TEST_F(ExecutorTest, EachRoundHasASecretThatOnlyItsMembersAreTold) {
   Plan plan = PlanRound();

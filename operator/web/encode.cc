@@ -17,6 +17,13 @@ Json ToJson(const v1alpha1::PhaseTimes& times) {
           {"other", times.other()}};
 }
 
+Json ToJson(const v1alpha1::Tuning& tuning) {
+  Json json = {{"step", tuning.step()}};
+  if (tuning.has_learning_rate()) json["learningRate"] = FiniteNumber(tuning.learning_rate());
+  if (tuning.has_clip_norm()) json["clipNorm"] = FiniteNumber(tuning.clip_norm());
+  return json;
+}
+
 }  // namespace
 
 Json FiniteNumber(double value) { return std::isfinite(value) ? Json(value) : Json(); }
@@ -45,6 +52,12 @@ Json ToJson(const v1alpha1::StepReport& step) {
   }
   if (step.has_validation_loss()) json["validationLoss"] = FiniteNumber(step.validation_loss());
   if (step.has_loss_scale()) json["lossScale"] = step.loss_scale();
+  if (step.spikes_total() > 0) json["spikes"] = step.spikes_total();
+  if (!step.spike().empty()) json["spike"] = step.spike();
+  if (step.tunings() > 0) {
+    json["tunings"] = step.tunings();
+    json["tuning"] = ToJson(step.tuning());
+  }
   return json;
 }
 

@@ -69,11 +69,12 @@ class HttpApiTest : public ::testing::Test {
 
 TEST_F(HttpApiTest, EveryDocumentedRequestIsAnswered) {
   const std::vector<Documented> rows = ReadDocument();
-  ASSERT_EQ(rows.size(), 17u);
+  ASSERT_EQ(rows.size(), 18u);
   for (const Documented& row : rows) {
     // The job does not train, so there is nothing to save.
     const bool saves = row.path.find("/save") != std::string::npos;
-    const bool wants_body = row.path.find("/whatif") != std::string::npos;
+    const bool wants_body = row.path.find("/whatif") != std::string::npos ||
+                            row.path.find("/tune") != std::string::npos;
     const int code = saves ? 409 : wants_body ? 400 : 200;
     EXPECT_EQ(Ask(row.method, row.path), code) << row.method << " " << row.path;
     EXPECT_EQ(Ask(row.method == "GET" ? "POST" : "GET", row.path), 404) << row.path;
@@ -91,13 +92,46 @@ TEST_F(HttpApiTest, OnAClusterCommandsAreRefusedAndNameThePatchInstead) {
     const HttpResponse answer = Answer(row.method, row.path, Commands::kRefused);
     EXPECT_EQ(answer.status == 403, command) << row.method << " " << row.path;
     if (!command) continue;
-    EXPECT_NE(answer.body.find("kubectl patch trainingjob gpt --namespace=default"),
-              std::string::npos)
-        << answer.body;
+    const bool tunes = row.path.find("/tune") != std::string::npos;
+    const char* const instead = tunes ? "kubectl muster tune gpt --namespace=default"
+                                      : "kubectl patch trainingjob gpt --namespace=default";
+    EXPECT_NE(answer.body.find(instead), std::string::npos) << answer.body;
   }
   const auto job = world_.api->Get(kube::kTrainingJobs, {"default", "gpt"});
   ASSERT_TRUE(job.ok());
   EXPECT_FALSE((*job)["spec"].contains("suspend"));
+}
+
+TEST_F(HttpApiTest, ATuningIsWrittenToTheSpecOrRefusedWithASentence) {
+  const auto tune = [this](const std::string& body) {
+    HttpRequest request;
+    request.method = "POST";
+    EXPECT_TRUE(ReadTarget("/api/v1/jobs/default/trains/tune", request));
+    request.body = body;
+    return AnswerRequest(deps_, Commands::kAnswered, request);
+  };
+  Json job = kube::NewObject(kube::kTrainingJobs, {"default", "trains"});
+  job["spec"] = {{"workers", {{"count", 1}}},
+                 {"trainer",
+                  {{"model", {{"preset", "gpt2-nano"}}},
+                   {"data", {{"uri", "/data/text"}}},
+                   {"train", {{"steps", 10}}}}},
+                 {"checkpoint", {{"uri", "/out"}}}};
+  ASSERT_TRUE(world_.api->Create(kube::kTrainingJobs, job).ok());
+  const HttpResponse first = tune(R"({"learningRate": 1e-4, "by": "anna"})");
+  EXPECT_EQ(first.status, 200) << first.body;
+  EXPECT_NE(first.body.find("\"tuning\": 0"), std::string::npos) << first.body;
+  EXPECT_EQ(tune(R"({"clipNorm": 0.5, "fromStep": 7})").status, 200);
+  const HttpResponse bad = tune(R"({"learningRate": -1})");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_NE(bad.body.find("learningRate"), std::string::npos) << bad.body;
+  EXPECT_EQ(tune("no json").status, 400);
+  EXPECT_EQ(tune(R"({"learningRate": 1e-3})").status, 409) << "it would wait for step 7";
+  const auto stored = world_.api->Get(kube::kTrainingJobs, {"default", "trains"});
+  ASSERT_TRUE(stored.ok());
+  EXPECT_EQ((*stored)["spec"]["trainer"]["tunings"],
+            Json::parse(R"([{"learningRate": 1e-4, "by": "anna"},
+                            {"clipNorm": 0.5, "fromStep": 7}])"));
 }
 
 TEST_F(HttpApiTest, ValuesOfTheTemplatesEnvironmentAreInNoAnswer) {

@@ -1,10 +1,14 @@
 #include "operator/web/job_actions.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "operator/api/training_job.h"
+#include "operator/api/tune_request.h"
 #include "operator/core/state/conditions.h"
 #include "operator/core/state/round_stamp.h"
 #include "operator/core/state/round_transition.h"
@@ -23,10 +27,11 @@ std::optional<JobDebug> FindDebug(const WebDeps& deps, const std::string& key) {
   return std::nullopt;
 }
 
-}  // namespace
-
-absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& key, bool suspend) {
-  absl::Status last;
+// Writes a job that has not ended. `change` returns whether there is anything to write; it is
+// called again on the newly read job if another client wrote in between.
+absl::Status ChangeJob(const WebDeps& deps, const kube::ObjectKey& key,
+                       const std::function<absl::StatusOr<bool>(TrainingJob&)>& change) {
+  absl::Status written;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     MUSTER_ASSIGN_OR_RETURN(const Json json, deps.api.Get(kube::kTrainingJobs, key));
     MUSTER_ASSIGN_OR_RETURN(TrainingJob job, ParseTrainingJob(json));
@@ -34,15 +39,37 @@ absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& ke
       return absl::FailedPreconditionError(
           absl::StrCat("job ", kube::ToString(key), " has ended: ", job.status.state()));
     }
-    if (job.spec.suspend() != suspend) {
-      job.spec.set_suspend(suspend);
-      last = deps.api.Update(kube::kTrainingJobs, ToJson(job)).status();
-      if (absl::IsAborted(last)) continue;  // another client wrote in between
-      MUSTER_RETURN_IF_ERROR(last);
-    }
-    return Json{{"job", kube::ToString(key)}, {"suspend", suspend}};
+    MUSTER_ASSIGN_OR_RETURN(const bool differs, change(job));
+    if (!differs) return absl::OkStatus();
+    written = deps.api.Update(kube::kTrainingJobs, ToJson(job)).status();
+    if (!absl::IsAborted(written)) break;
   }
-  return last;
+  return written;
+}
+
+}  // namespace
+
+absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& key, bool suspend) {
+  const auto set = [suspend](TrainingJob& job) -> absl::StatusOr<bool> {
+    const bool differs = job.spec.suspend() != suspend;
+    job.spec.set_suspend(suspend);
+    return differs;
+  };
+  MUSTER_RETURN_IF_ERROR(ChangeJob(deps, key, set));
+  return Json{{"job", kube::ToString(key)}, {"suspend", suspend}};
+}
+
+absl::StatusOr<Json> TuneJob(const WebDeps& deps, const kube::ObjectKey& key,
+                             const std::string& body) {
+  MUSTER_ASSIGN_OR_RETURN(const Json asked, ParseJson(body));
+  MUSTER_ASSIGN_OR_RETURN(const TuneRequest request, ParseTuneRequest(asked));
+  std::optional<int> place;
+  const auto tune = [&](TrainingJob& job) -> absl::StatusOr<bool> {
+    MUSTER_ASSIGN_OR_RETURN(place, Tune(request, job.status, job.spec));
+    return true;
+  };
+  MUSTER_RETURN_IF_ERROR(ChangeJob(deps, key, tune));
+  return Json{{"job", kube::ToString(key)}, {"tuning", place ? Json(*place) : Json()}};
 }
 
 absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key) {

@@ -62,6 +62,7 @@ class JobFamilies {
   FamilyBuilder validation_loss_{MetricId::kJobValidationLoss};
   FamilyBuilder speed_{MetricId::kJobTokensPerSecond};
   FamilyBuilder skipped_{MetricId::kJobSkippedSteps};
+  FamilyBuilder spikes_{MetricId::kJobSpikes};
   FamilyBuilder gpu_memory_{MetricId::kJobGpuMemory};
   FamilyBuilder gpu_retries_{MetricId::kJobGpuMemoryRetries};
   FamilyBuilder time_{MetricId::kJobTime};
@@ -159,6 +160,7 @@ void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snaps
   loss_.Add(last.loss(), {label});
   speed_.Add(snapshot.tokens_per_second, {label});
   skipped_.Add(static_cast<double>(last.skipped_total()), {label});
+  spikes_.Add(static_cast<double>(last.spikes_total()), {label});
   if (snapshot.validation_loss) validation_loss_.Add(*snapshot.validation_loss, {label});
   AddTimes(label, snapshot.times);
   if (last.has_device_memory()) AddGpuMemory(label, last.device_memory());
@@ -180,6 +182,7 @@ void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
                                 &validation_loss_,
                                 &speed_,
                                 &skipped_,
+                                &spikes_,
                                 &gpu_memory_,
                                 &gpu_retries_,
                                 &time_,

@@ -106,18 +106,27 @@ absl::StatusOr<Json> GetQueues(const WebDeps& deps, const std::string& queue,
   return QueuePage(deps, queue, static_cast<int>(std::min(limit, kMostQueueJobs)));
 }
 
+// On a cluster the operator takes no commands: says how the caller writes the job.
+absl::Status RefusedOnCluster(const kube::ObjectKey& key, const std::string& verb) {
+  if (verb == "tune") {
+    return absl::PermissionDeniedError(
+        absl::StrCat("on a cluster, change the TrainingJob itself: kubectl muster tune ", key.name,
+                     " --namespace=", key.name_space, " learningRate=1e-4"));
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "on a cluster, change the TrainingJob itself: kubectl patch trainingjob ", key.name,
+      " --namespace=", key.name_space, R"( --type=merge --patch='{"spec":{"suspend":true}}')"));
+}
+
 absl::StatusOr<Json> PostJob(const WebDeps& deps, Commands commands, const kube::ObjectKey& key,
-                             const std::string& verb) {
-  if (verb != "stop" && verb != "resume" && verb != "save") {
+                             const std::string& verb, const std::string& body) {
+  if (verb != "stop" && verb != "resume" && verb != "save" && verb != "tune") {
     return absl::NotFoundError(
-        absl::StrCat("a job has no action '", verb, "'; there are stop, resume and save"));
+        absl::StrCat("a job has no action '", verb, "'; there are stop, resume, save and tune"));
   }
-  if (commands == Commands::kRefused) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "on a cluster, change the TrainingJob itself: kubectl patch trainingjob ", key.name,
-        " --namespace=", key.name_space, R"( --type=merge --patch='{"spec":{"suspend":true}}')"));
-  }
+  if (commands == Commands::kRefused) return RefusedOnCluster(key, verb);
   if (verb == "save") return SaveNow(deps, key);
+  if (verb == "tune") return TuneJob(deps, key, body);
   return SetSuspended(deps, key, verb == "stop");
 }
 
@@ -142,7 +151,7 @@ HttpResponse AnswerJobs(const WebDeps& deps, Commands commands, const HttpReques
   const kube::ObjectKey key{path[3], path[4]};
   if (path.size() == 5 && !post) return Answer(GetJob(deps, key, request));
   if (path.size() != 6 || path[5].empty()) return NothingHere(request);
-  if (post) return Answer(PostJob(deps, commands, key, path[5]));
+  if (post) return Answer(PostJob(deps, commands, key, path[5], request.body));
   return path[5] == "placement" ? Answer(PlacementPage(deps, key)) : NothingHere(request);
 }
 

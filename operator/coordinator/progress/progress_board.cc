@@ -101,7 +101,18 @@ void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
   ++snapshot.steps_seen;
   job.slowest.Add(job.round, step);
   snapshot.slowest = job.slowest.last();
+  AddTuning(snapshot, step);
+  if (!step.spike().empty()) snapshot.last_spike = step;
   AddToCurve(job, step);
+}
+
+// Steps that are done again report the same tunings again.
+void ProgressBoard::AddTuning(ProgressSnapshot& snapshot, const v1alpha1::StepReport& step) {
+  if (step.tunings() < 1 || !step.has_tuning()) return;
+  const auto in_force = static_cast<size_t>(step.tunings());
+  if (snapshot.tunings.size() < in_force) snapshot.tunings.resize(in_force);
+  v1alpha1::Tuning& newest = snapshot.tunings[in_force - 1];
+  if (newest.step() == 0) newest = step.tuning();
 }
 
 void ProgressBoard::AddToCurve(Job& job, const v1alpha1::StepReport& step) {

@@ -66,6 +66,10 @@ struct ProgressSnapshot {
   double longest_busy_seconds = 0;
   int64_t steps_seen = 0;
   std::optional<SlowestRank> slowest;
+  // The job's tunings that were seen in force, in order, in whatever round; step 0: only a later
+  // one was seen.
+  std::vector<v1alpha1::Tuning> tunings;
+  std::optional<v1alpha1::StepReport> last_spike;  // the newest report that says why
 };
 
 struct CurvePoint {
@@ -124,6 +128,7 @@ class ProgressBoard {
   static void RewindTo(Job& job, int64_t step);
   static void AddValidation(Job& job, const v1alpha1::StepReport& step);
   static void AddStep(Job& job, const v1alpha1::StepReport& step);
+  static void AddTuning(ProgressSnapshot& snapshot, const v1alpha1::StepReport& step);
   static void AddToCurve(Job& job, const v1alpha1::StepReport& step);
   static void ThinCurve(Job& job);
   static void UpdateSpeed(Job& job);

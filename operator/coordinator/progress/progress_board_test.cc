@@ -48,6 +48,40 @@ TEST(ProgressBoardTest, StepsThatWereNotReportedCountForTheSpeed) {
   EXPECT_DOUBLE_EQ(board.Snapshot("uid").tokens_per_second, 1000);
 }
 
+TEST(ProgressBoardTest, TuningsInForceAreRememberedByTheirPlaceThroughRounds) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports = Steps(1, 1, 9);
+  const auto tune = [&reports](int index, int tunings, int64_t step) {
+    reports.mutable_steps(index)->set_tunings(tunings);
+    reports.mutable_steps(index)->mutable_tuning()->set_step(step);
+    reports.mutable_steps(index)->mutable_tuning()->set_learning_rate(0.1 * tunings);
+  };
+  tune(4, 1, 5);
+  tune(5, 1, 5);
+  tune(8, 3, 9);
+  board.RecordSteps("uid", reports);
+  std::vector<v1alpha1::Tuning> seen = board.Snapshot("uid").tunings;
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[0].step(), 5);
+  EXPECT_EQ(seen[0].learning_rate(), 0.1);
+  EXPECT_EQ(seen[1].step(), 0) << "its reports were lost";
+  EXPECT_EQ(seen[2].step(), 9);
+  board.RecordSteps("uid", Steps(2, 3, 4));
+  EXPECT_EQ(board.Snapshot("uid").tunings.size(), 3u) << "the round went back before them";
+}
+
+TEST(ProgressBoardTest, TheNewestSpikeIsKeptBesideTheNewestStep) {
+  ProgressBoard board;
+  v1alpha1::StepReports reports = Steps(1, 1, 9);
+  reports.mutable_steps(2)->set_spike("loss 7");
+  reports.mutable_steps(4)->set_spike("loss 9");
+  board.RecordSteps("uid", reports);
+  const ProgressSnapshot snapshot = board.Snapshot("uid");
+  ASSERT_TRUE(snapshot.last_spike.has_value());
+  EXPECT_EQ(snapshot.last_spike->version().step(), 5);
+  EXPECT_EQ(snapshot.last_spike->spike(), "loss 9");
+}
+
 TEST(ProgressBoardTest, StepsSentAgainCountOnce) {
   ProgressBoard board;
   board.RecordSteps("uid", Steps(1, 1, 10));

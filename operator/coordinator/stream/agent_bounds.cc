@@ -63,12 +63,29 @@ void Bound(v1alpha1::PhaseTimes& times) {
   times.set_other(Seconds(times.other()));
 }
 
+bool IsTuning(const v1alpha1::Tuning& tuning) {
+  const bool rate = std::isfinite(tuning.learning_rate()) && tuning.learning_rate() >= 0;
+  const bool clip = std::isfinite(tuning.clip_norm()) && tuning.clip_norm() >= 0;
+  return rate && clip && tuning.step() >= 1 && tuning.step() <= kMaxCount;
+}
+
+// A rank that reports what cannot be: it is not known which tunings are in force.
+void BoundTuning(v1alpha1::StepReport& step) {
+  if (step.tunings() >= 1 && step.tunings() <= v1alpha1::kMaxTunings && IsTuning(step.tuning())) {
+    return;
+  }
+  step.clear_tunings();
+  step.clear_tuning();
+}
+
 absl::Status Bound(const JobBounds& job, v1alpha1::StepReport& step) {
   MUSTER_RETURN_IF_ERROR(Check(step.version()));
   step.set_tokens(Count(step.tokens()));
   step.set_finished_at_us(Count(step.finished_at_us()));
   step.set_skipped_total(Count(step.skipped_total()));
   if (step.has_loss_scale()) step.set_loss_scale(Count(step.loss_scale()));
+  step.set_spikes_total(Count(step.spikes_total()));
+  BoundTuning(step);
   step.set_total_steps(Count(step.total_steps()));
   step.set_mean_busy_seconds(Seconds(step.mean_busy_seconds()));
   step.set_longest_busy_seconds(Seconds(step.longest_busy_seconds()));
@@ -105,6 +122,20 @@ absl::Status Bound(google::protobuf::RepeatedPtrField<v1alpha1::StateCopy>& copi
   return absl::OkStatus();
 }
 
+// A decision goes to other ranks as it is, so that nothing in it is changed.
+absl::Status Check(const v1alpha1::StepDecision& decision) {
+  MUSTER_RETURN_IF_ERROR(Check(decision.version()));
+  MUSTER_RETURN_IF_ERROR(CheckRange("decision.spikes_in_row", decision.spikes_in_row(), kMaxCount));
+  MUSTER_RETURN_IF_ERROR(CheckRange("decision.spikes_total", decision.spikes_total(), kMaxCount));
+  if (!std::isfinite(decision.rate_factor()) || decision.rate_factor() < 0) {
+    return Wrong("decision.rate_factor", "a number from 0");
+  }
+  if (decision.has_tuning() && !IsTuning(decision.tuning())) {
+    return Wrong("decision.tuning", "a step from 1 and numbers from 0");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Bound(v1alpha1::RankPosition& position) {
   MUSTER_RETURN_IF_ERROR(CheckRange("position.term", position.term(), kMaxCount));
   MUSTER_RETURN_IF_ERROR(CheckRange("position.round", position.round(), kMaxCount));
@@ -115,7 +146,7 @@ absl::Status Bound(v1alpha1::RankPosition& position) {
                                    static_cast<size_t>(position.decisions_size()),
                                    v1alpha1::kMaxDecisions));
   for (const v1alpha1::StepDecision& decision : position.decisions()) {
-    MUSTER_RETURN_IF_ERROR(Check(decision.version()));
+    MUSTER_RETURN_IF_ERROR(Check(decision));
   }
   MUSTER_RETURN_IF_ERROR(CheckSize("position.checkpoints",
                                    static_cast<size_t>(position.checkpoints_size()),

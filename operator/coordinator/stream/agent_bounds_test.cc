@@ -104,6 +104,72 @@ TEST(AgentBoundsTest, FiguresThatCannotBeAreBroughtIntoTheirRange) {
   EXPECT_EQ(step.mean_busy_seconds(), 1e9);
 }
 
+TEST(AgentBoundsTest, SpikesAreCountedWithinBoundsAndTheirReasonsAreCut) {
+  AgentMessage message;
+  v1alpha1::StepReport& step = *message.mutable_steps()->add_steps();
+  step.set_spikes_total(kLeast);
+  step.set_spike(std::string(60'000, 'x'));
+  ASSERT_TRUE(Bound(kJob, message).ok());
+  EXPECT_EQ(step.spikes_total(), 0);
+  EXPECT_EQ(step.spike().size(), v1alpha1::kMaxShortText);
+}
+
+v1alpha1::StepReport Tuned(int tunings, int64_t at, double rate) {
+  v1alpha1::StepReport step;
+  step.set_tunings(tunings);
+  step.mutable_tuning()->set_step(at);
+  step.mutable_tuning()->set_learning_rate(rate);
+  return step;
+}
+
+TEST(AgentBoundsTest, TuningsThatNoRunCanHaveAreNotKnown) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  AgentMessage good;
+  *good.mutable_steps()->add_steps() = Tuned(64, 1, 1e-4);
+  ASSERT_TRUE(Bound(kJob, good).ok());
+  EXPECT_EQ(good.steps().steps(0).tunings(), 64);
+  EXPECT_EQ(good.steps().steps(0).tuning().learning_rate(), 1e-4);
+  v1alpha1::StepReport no_tuning;
+  no_tuning.set_tunings(1);
+  v1alpha1::StepReport clip = Tuned(1, 5, 1e-4);
+  clip.mutable_tuning()->set_clip_norm(-infinity);
+  for (const v1alpha1::StepReport& bad :
+       {Tuned(65, 1, 1e-4), Tuned(-1, 1, 1e-4), Tuned(1, 0, 1e-4), Tuned(1, kMost, 1e-4),
+        Tuned(1, 5, infinity), Tuned(1, 5, std::nan("")), Tuned(1, 5, -1), no_tuning, clip}) {
+    AgentMessage message;
+    *message.mutable_steps()->add_steps() = bad;
+    ASSERT_TRUE(Bound(kJob, message).ok()) << bad.ShortDebugString();
+    EXPECT_EQ(message.steps().steps(0).tunings(), 0) << bad.ShortDebugString();
+    EXPECT_FALSE(message.steps().steps(0).has_tuning()) << bad.ShortDebugString();
+  }
+}
+
+TEST(AgentBoundsTest, ADecisionThatNoVoteCanMakeIsRefused) {
+  const auto why_not = [](const v1alpha1::StepDecision& decision) {
+    AgentMessage message;
+    *message.mutable_ready()->add_ranks()->mutable_position()->add_decisions() = decision;
+    return WhyNot(message);
+  };
+  v1alpha1::StepDecision decision;
+  decision.set_rate_factor(0.25);
+  decision.set_spikes_in_row(2);
+  decision.set_spikes_total(3);
+  decision.mutable_tuning()->set_step(7);
+  EXPECT_EQ(why_not(decision), "");
+  v1alpha1::StepDecision bad = decision;
+  bad.set_rate_factor(std::nan(""));
+  EXPECT_THAT(why_not(bad), HasSubstr("decision.rate_factor"));
+  bad = decision;
+  bad.set_spikes_in_row(-1);
+  EXPECT_THAT(why_not(bad), HasSubstr("decision.spikes_in_row"));
+  bad = decision;
+  bad.set_spikes_total(kMost);
+  EXPECT_THAT(why_not(bad), HasSubstr("decision.spikes_total"));
+  bad = decision;
+  bad.mutable_tuning()->set_clip_norm(std::numeric_limits<double>::infinity());
+  EXPECT_THAT(why_not(bad), HasSubstr("decision.tuning"));
+}
+
 TEST(AgentBoundsTest, ASlowestRankThatTheJobDoesNotHaveIsNoneAtAll) {
   for (const int rank : {8, 1'500'000, -1}) {
     AgentMessage message;

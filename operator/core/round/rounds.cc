@@ -117,7 +117,7 @@ void Open(Draft& draft, const MemberSelection& wanted) {
   memory.id = {draft.view.leader_term, draft.view.status.round() + 1};
   NoteSeats(draft, wanted.seats);
   memory.members = MakeMembers(draft.view, workers);
-  memory.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(RoundSpec(draft.spec()));
+  memory.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(RoundSpec(draft.spec(), status));
   memory.trajectory = TrajectoryDigest(draft.spec());
   memory.membership = RoundMembership(memory.members, memory.trajectory);
   NoteCarried(draft);

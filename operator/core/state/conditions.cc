@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 10> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 81> kReasons = {{
+constexpr Table<Reason, 83> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -90,6 +90,8 @@ constexpr Table<Reason, 81> kReasons = {{
     {Reason::kGrowthEnded, "GrowthEnded"},
     {Reason::kUnderused, "Underused"},
     {Reason::kSwapped, "Swapped"},
+    {Reason::kTuned, "Tuned"},
+    {Reason::kSpike, "Spike"},
     {Reason::kLossNotFalling, "LossNotFalling"},
     {Reason::kLossSpike, "LossSpike"},
     {Reason::kThroughputDrop, "ThroughputDrop"},

@@ -97,6 +97,9 @@ enum class Reason {
   kGrowthEnded,
   kUnderused,
   kSwapped,
+  // Reports of ranks about a run while it trains, which write no condition
+  kTuned,
+  kSpike,
   // AlertFiring
   kLossNotFalling,
   kLossSpike,

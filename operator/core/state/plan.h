@@ -14,6 +14,7 @@
 #include "operator/core/state/round_memory.h"
 #include "operator/core/state/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 // The result of Decide(): everything that is to be done. The executor carries it out in this order,
@@ -94,13 +95,20 @@ struct DiskOrder {
   int64_t from_step = 0;
 };
 
+// All changes of the run while it trains, with the steps that are known.
+struct TuneOrder {
+  RoundStamp round;
+  std::shared_ptr<const std::vector<v1alpha1::Tuning>> tunings;  // one for all members; never null
+};
+
 // An order to the agent of one pod. It is dropped if that agent is not attached; Decide() sends it
 // again on the agent's next session.
 struct Order {
   int index = 0;
   int incarnation = 0;
   std::string pod_uid;
-  std::variant<PrepareOrder, GoOrder, StopOrder, SaveOrder, ReplicateOrder, DiskOrder> what;
+  std::variant<PrepareOrder, GoOrder, StopOrder, SaveOrder, ReplicateOrder, DiskOrder, TuneOrder>
+      what;
 };
 
 // A Kubernetes Event about the job.

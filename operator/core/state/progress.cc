@@ -4,8 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
+#include "operator/core/state/conditions.h"
 #include "operator/core/state/spec_values.h"
 
 namespace muster::control {
@@ -52,6 +55,20 @@ std::optional<absl::Duration> TimeOf(const Draft& draft, int64_t steps) {
   return absl::Seconds(left * train.global_batch() * train.sequence() / seen.tokens_per_second);
 }
 
+// Progress is written seldom, so that one event stands for all spikes since the last one.
+void WriteSpikes(Draft& draft, const v1alpha1::StepReport& latest) {
+  v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
+  const int64_t before = progress.spikes();
+  if (latest.spikes_total() == 0 && !progress.has_spikes()) return;
+  progress.set_spikes(latest.spikes_total());
+  if (latest.spikes_total() <= before) return;
+  const std::optional<SpikeView>& spike = draft.view.progress.spike;
+  const std::string which =
+      spike ? absl::StrCat("step ", spike->step, " is a spike: ", spike->why) : "a step is a spike";
+  draft.EmitWarning(Reason::kSpike,
+                    absl::StrCat(which, "; the run has had ", latest.spikes_total(), " so far"));
+}
+
 }  // namespace
 
 bool HasNewStep(const Draft& draft) {
@@ -74,6 +91,7 @@ void WriteProgress(Draft& draft) {
   if (seen.latest && (seen.latest->skipped_total() > 0 || progress.has_skipped_steps())) {
     progress.set_skipped_steps(seen.latest->skipped_total());
   }
+  if (seen.latest) WriteSpikes(draft, *seen.latest);
   if (seen.validation_loss) progress.set_validation_loss(*seen.validation_loss);
   if (seen.tokens_per_second > 0) progress.set_tokens_per_second(seen.tokens_per_second);
   const std::optional<absl::Duration> eta = TimeLeft(draft);

@@ -177,6 +177,14 @@ struct ReplicateMemory {
   bool operator==(const ReplicateMemory&) const = default;
 };
 
+// The last list of tunings that a worker was sent. Owned by tunings.h.
+struct TuneMemory {
+  RoundStamp round;
+  int64_t session = 0;
+  uint64_t list = 0;  // its hash
+  bool operator==(const TuneMemory&) const = default;
+};
+
 // The last order to keep copies on disk. Owned by disk_copies.h.
 struct DiskCopiesMemory {
   absl::Time ordered_at = absl::InfinitePast();
@@ -301,6 +309,7 @@ struct RoundMemory {
   ResizeMemory resize;
   SwapMemory swap;
   std::map<int, ReplicateMemory> replicate;  // by worker index
+  std::map<int, TuneMemory> tuned;           // by worker index
   DiskCopiesMemory disk_copies;
   LedgerMemory ledger;
   CostMemory cost;

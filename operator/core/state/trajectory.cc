@@ -8,6 +8,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"
+#include "operator/core/state/tuned_steps.h"
 #include "proto/muster/v1alpha1/checkpoint_defaults.h"
 
 namespace muster::control {
@@ -91,6 +92,13 @@ constexpr Field kFields[] = {
     {"trainer.communication.gradients", true},
     {"trainer.communication.weights", true},
     {"trainer.logs.tensorBoard", false},
+    {"trainer.watch.onSpike", true},
+    {"trainer.watch.deviations", true},
+    {"trainer.watch.rateFactor", true},
+    {"trainer.watch.maxInRow", true},
+    {"trainer.watch.compareEvery", true},
+    // Ranks agree on these by their vote: each says how many it knows.
+    {"trainer.tunings", false},
     {"checkpoint.uri", true},
     {"checkpoint.interval.mode", true},
     {"checkpoint.interval.steps", true},
@@ -180,9 +188,11 @@ std::string SourcesOf(const std::string& trajectory) {
   return trajectory.size() == 2 * kDigits ? trajectory.substr(kDigits) : "";
 }
 
-v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec) {
+v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec,
+                                    const v1alpha1::TrainingJobStatus& status) {
   v1alpha1::TrainingJobSpec round = spec;
   round.clear_template_();
+  NoteTunedSteps(status, round);
   return round;
 }
 

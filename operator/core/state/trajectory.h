@@ -20,8 +20,10 @@ std::string TrajectoryDigest(const v1alpha1::TrainingJobSpec& spec);
 // for a digest that an older operator made.
 std::string SourcesOf(const std::string& trajectory);
 
-// Returns the spec that a round's orders carry: without the pod template, which ranks do not need.
-v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec);
+// Returns the spec that a round's orders carry: without the pod template, which ranks do not need,
+// and with the steps at which tunings came into force (tuned_steps.h).
+v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec,
+                                    const v1alpha1::TrainingJobStatus& status);
 
 // Return the fields as paths of JSON names. A path that ends at an object stands for all of it.
 std::vector<std::string> FieldsThatShapeTheTrajectory();

@@ -136,7 +136,11 @@ TEST(TrajectoryTest, TheTemplateStaysOutOfOrders) {
   spec.mutable_trainer()->mutable_train()->set_steps(5);
   spec.mutable_template_();
   spec.mutable_elastic()->set_rank_deadline("3s");
-  const TrainingJobSpec round = RoundSpec(spec);
+  spec.mutable_trainer()->add_tunings()->set_learning_rate(1e-4);
+  v1alpha1::TrainingJobStatus status;
+  status.add_tunings()->set_step(41);
+  const TrainingJobSpec round = RoundSpec(spec, status);
+  EXPECT_EQ(round.trainer().tunings(0).from_step(), 41);
   EXPECT_FALSE(round.has_template_());
   EXPECT_EQ(round.trainer().train().steps(), 5);
   EXPECT_EQ(round.elastic().rank_deadline(), "3s");

@@ -233,6 +233,12 @@ struct BusyView {
   double busy = 1;    // the mean part of the time in which the ranks were busy
 };
 
+// A step that the ranks judged to be a spike, and why, in a sentence.
+struct SpikeView {
+  int64_t step = 0;
+  std::string why;
+};
+
 struct ProgressView {
   // The newest step that is committed on every rank of its round.
   std::optional<v1alpha1::StepReport> latest;
@@ -243,6 +249,9 @@ struct ProgressView {
   int64_t steps_seen = 0;
   StepTimes times;
   std::optional<BusyView> busy;
+  // The job's tunings that were seen in force, in order; step 0: only a later one was seen.
+  std::vector<v1alpha1::Tuning> tunings;
+  std::optional<SpikeView> spike;  // the newest one reported
 };
 
 struct CheckpointView {

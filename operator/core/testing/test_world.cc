@@ -106,7 +106,8 @@ std::string EventReasons(const Plan& plan) {
 }
 
 std::string OrderTexts(const Plan& plan) {
-  static constexpr const char* kNames[] = {"Prepare", "Go", "Stop", "Save", "Replicate", "Disk"};
+  static constexpr const char* kNames[] = {"Prepare",   "Go",   "Stop", "Save",
+                                           "Replicate", "Disk", "Tune"};
   return absl::StrJoin(plan.orders, " ", [](std::string* out, const Order& order) {
     absl::StrAppend(out, kNames[order.what.index()], ":", order.index);
   });

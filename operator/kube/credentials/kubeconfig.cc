@@ -282,6 +282,7 @@ absl::StatusOr<RestConfig> LoadKubeconfig(const std::vector<std::string>& paths,
   MUSTER_RETURN_IF_ERROR(ReadEnvironment(config));
   MUSTER_ASSIGN_OR_RETURN(const Place user, Referred(found->second, "user", merged.users));
   MUSTER_RETURN_IF_ERROR(ReadUser(user, config));
+  MUSTER_ASSIGN_OR_RETURN(config.user, found->second.Text("user"));
   MUSTER_ASSIGN_OR_RETURN(config.name_space, found->second.Text("namespace"));
   if (config.name_space.empty()) config.name_space = "default";
   return config;

@@ -49,6 +49,7 @@ struct RestConfig {
   // slower than zlib on both sides. A gzip answer is decoded in any case.
   bool gzip = false;
 
+  std::string user;        // its name in the kubeconfig; empty within a pod
   std::string name_space;  // the context's; "default" when it names none
   std::string user_agent = "muster";
 

@@ -96,6 +96,11 @@ std::optional<BusyView> ToBusyView(const std::optional<SlowestRank>& slowest) {
                   .busy = slowest->busy};
 }
 
+std::optional<SpikeView> ToSpikeView(const std::optional<v1alpha1::StepReport>& spike) {
+  if (!spike) return std::nullopt;
+  return SpikeView{spike->version().step(), spike->spike()};
+}
+
 ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
   return {.latest = snapshot.last_step,
           .validation_loss = snapshot.validation_loss,
@@ -105,7 +110,9 @@ ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
           .times = {.phases = snapshot.times,
                     .mean_busy = snapshot.mean_busy_seconds,
                     .longest_busy = snapshot.longest_busy_seconds},
-          .busy = ToBusyView(snapshot.slowest)};
+          .busy = ToBusyView(snapshot.slowest),
+          .tunings = snapshot.tunings,
+          .spike = ToSpikeView(snapshot.last_spike)};
 }
 
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {

@@ -24,6 +24,7 @@ void Cut(RankPosition& position) {
   KeepBegin(*position.mutable_listing_error(), kMaxShortText);
   for (StepDecision& decision : *position.mutable_decisions()) {
     KeepBegin(*decision.mutable_skip_reason(), kMaxShortText);
+    KeepBegin(*decision.mutable_spike(), kMaxShortText);
   }
   for (CheckpointRef& checkpoint : *position.mutable_checkpoints()) {
     KeepBegin(*checkpoint.mutable_mismatch(), kMaxShortText);
@@ -52,6 +53,11 @@ void Cut(NodeReport& report) {
 
 void CutTexts(AgentMessage& message) {
   switch (message.kind_case()) {
+    case AgentMessage::kSteps:
+      for (StepReport& step : *message.mutable_steps()->mutable_steps()) {
+        KeepBegin(*step.mutable_spike(), kMaxShortText);
+      }
+      return;
     case AgentMessage::kReady:
       for (RankReady& rank : *message.mutable_ready()->mutable_ranks()) {
         if (rank.has_position()) Cut(*rank.mutable_position());
@@ -74,7 +80,6 @@ void CutTexts(AgentMessage& message) {
       return Cut(*message.mutable_node_report());
     case AgentMessage::kHello:
     case AgentMessage::kHeartbeat:
-    case AgentMessage::kSteps:
     case AgentMessage::kReplicas:
     case AgentMessage::kNodeHello:
     case AgentMessage::kNodePower:

@@ -31,6 +31,9 @@ inline constexpr int kMaxDecisions = 2;
 inline constexpr int kMaxCheckpoints = 64;
 inline constexpr int kMaxCopies = 4;
 
+// The tunings of a run: as many as the spec may list.
+inline constexpr int kMaxTunings = 64;
+
 // The links that a worker measured. The trainer's tournament has fewer for any number of workers.
 inline constexpr int kMaxLinks = 256;
 

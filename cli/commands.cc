@@ -83,6 +83,9 @@ std::vector<Command> JobCommands() {
 // The commands about placement and queues, and about the tool itself.
 std::vector<Command> OtherCommands() {
   return {
+      {"plan", "plan FILE [--cluster FILE] [--gpus N] [--device NAME] [--json]",
+       "search for the layout with which a job's steps are shortest, and show what it would take",
+       &PlanMain, &PlanFlags},
       {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",
        "show what the operator would do with a workload on a cluster", &SimulateMain,
        &SimulateFlags},

@@ -25,7 +25,8 @@ void PrintUsage(std::FILE* out) {
       out,
       "\nmuster COMMAND --help lists a command's flags; muster --version prints the version.\n"
       "Jobs of this machine are kept under $MUSTER_STATE_DIR (default "
-      "~/.local/state/muster).\nEvery command but simulate takes --state-dir DIR instead.\n");
+      "~/.local/state/muster).\nEvery command but plan and simulate takes --state-dir DIR "
+      "instead.\n");
 }
 
 int Help(const Command& command) {

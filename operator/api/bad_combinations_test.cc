@@ -249,6 +249,13 @@ const ManifestCase kContradictions[] = {
      "{name: adamw}\n    communication: {weights: BF16}\n    parallelism: {zero: 2}",
      "job.yaml:11: spec.trainer.communication.weights: ranks send each other weights for use with "
      "parallelism.zero: 3 only: set it, or leave weights out\n"},
+    {"AGroupThatChangesNothing", "{name: adamw}", "{name: adamw, groups: [{match: bias}]}",
+     "job.yaml:10: spec.trainer.optimizer.groups[0].match: changes nothing: give rateFactor or "
+     "weightDecay\n"},
+    {"AGroupWithoutAnExpression", "{name: adamw}",
+     "{name: adamw, groups: [{match: \"(\", rateFactor: 0}]}",
+     "job.yaml:10: spec.trainer.optimizer.groups[0].match: is no regular expression in RE2 syntax "
+     "(missing ): ()\n"},
     {"OffloadWithoutADirectory", "{name: adamw}",
      "{name: adamw}\n    parallelism: {offload: {optimizer: Disk}}",
      "job.yaml:11: spec.trainer.parallelism.offload.directory: what is kept on disk needs a "

@@ -189,6 +189,15 @@ Broken SentWeightsAreDivided(const TrainerSpec& trainer) {
   return Unless(!Rounds(trainer.communication().weights()) || trainer.parallelism().zero() == 3);
 }
 
+Broken GroupChanges(const v1alpha1::ParameterGroup& group) {
+  return Unless(group.has_rate_factor() || group.has_weight_decay());
+}
+
+Broken GroupIsExpression(const v1alpha1::ParameterGroup& group) {
+  const re2::RE2 expression(group.match(), re2::RE2::Quiet);
+  return Unless(expression.ok(), expression.error());
+}
+
 Broken RecomputeEveryOfFull(const v1alpha1::ActivationsSpec& activations) {
   return Unless(!activations.has_recompute_every() || activations.recompute_every() == 1 ||
                 activations.recompute() == "Full");
@@ -505,6 +514,8 @@ RuleTable RulesOfParts() {
           {"compress-of-known-layers", Typed<TrainerSpec, CompressOfKnownLayers>},
           {"deterministic-sends-fp32", Typed<TrainerSpec, DeterministicSendsFp32>},
           {"sent-weights-are-divided", Typed<TrainerSpec, SentWeightsAreDivided>},
+          {"group-changes", Typed<v1alpha1::ParameterGroup, GroupChanges>},
+          {"group-is-expression", Typed<v1alpha1::ParameterGroup, GroupIsExpression>},
           {"recompute-every-of-full", Typed<v1alpha1::ActivationsSpec, RecomputeEveryOfFull>},
           {"compress-of-kept", Typed<v1alpha1::ActivationsSpec, CompressOfKept>},
           {"shard-of-zero", Typed<v1alpha1::ParallelismSpec, ShardOfZero>},

@@ -1,5 +1,7 @@
 #include "trainer/optim/adamw_step.h"
 
+#include <map>
+
 #include "ATen/ops/_fused_adamw.h"
 #include "ATen/ops/full.h"
 #include "trainer/kernels/kernels.h"
@@ -7,23 +9,22 @@
 namespace muster::trainer {
 namespace {
 
-double DecayOf(const OptimizerRun& run, const OptimizerOptions& options) {
-  return run.decay ? options.weight_decay : 0.0;
-}
-
+// A call of the kernel has one learning rate.
 void ApplyByKernel(const AdamWKernel& kernel, const std::vector<OptimizerRun>& runs,
                    const OptimizerOptions& options, const UpdateOptions& update) {
-  std::vector<AdamWElements> elements;
+  std::map<double, std::vector<AdamWElements>> by_rate;
   for (const OptimizerRun& run : runs) {
-    elements.push_back(
-        {run.values, run.gradients, run.state[0], run.state[1], DecayOf(run, options)});
+    by_rate[run.LearningRate(update)].push_back(
+        {run.values, run.gradients, run.state[0], run.state[1], run.WeightDecay(options)});
   }
-  kernel.Update(elements, {.update = update.update,
-                           .learning_rate = update.learning_rate,
-                           .beta1 = options.beta1,
-                           .beta2 = options.beta2,
-                           .epsilon = options.epsilon,
-                           .gradient_factor = update.gradient_factor});
+  for (const auto& [rate, elements] : by_rate) {
+    kernel.Update(elements, {.update = update.update,
+                             .learning_rate = rate,
+                             .beta1 = options.beta1,
+                             .beta2 = options.beta2,
+                             .epsilon = options.epsilon,
+                             .gradient_factor = update.gradient_factor});
+  }
 }
 
 }  // namespace
@@ -39,8 +40,9 @@ void AdamWStep::Apply(const std::vector<OptimizerRun>& runs, const OptimizerOpti
   for (const OptimizerRun& run : runs) {
     const at::Tensor& count = Count(update.update, run.values);
     at::_fused_adamw_({run.values}, {run.gradients}, {run.state[0]}, {run.state[1]}, {}, {count},
-                      update.learning_rate, options.beta1, options.beta2, DecayOf(run, options),
-                      options.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+                      run.LearningRate(update), options.beta1, options.beta2,
+                      run.WeightDecay(options), options.epsilon, /*amsgrad=*/false,
+                      /*maximize=*/false);
   }
 }
 

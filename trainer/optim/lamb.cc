@@ -17,7 +17,7 @@ namespace {
 // The number of elements, in whole chunks, whose updates are in memory at a time.
 constexpr int64_t kBlock = 256 * kChunkElements;
 
-// Some elements of a slice, which share one weight decay: from `begin` of the unit on.
+// Some elements of a slice, which are updated alike: from `begin` of the unit on.
 struct Block {
   int64_t begin = 0;
   OptimizerRun run;
@@ -29,12 +29,12 @@ std::vector<std::vector<Block>> CutIntoBlocks(const std::vector<OptimizerUnit>& 
   std::vector<std::vector<Block>> blocks(units.size());
   for (size_t u = 0; u < units.size(); ++u) {
     const OptimizerUnit& unit = units[u];
-    const int64_t all = unit.values.numel();
-    for (int64_t begin = 0, end = 0; begin < all; begin = end) {
-      end = std::min(all, begin / kBlock * kBlock + kBlock);
-      const bool decay = begin < unit.decay_elements;
-      if (decay) end = std::min(end, unit.decay_elements);
-      blocks[u].push_back({unit.begin + begin, RunOf(unit, state[u], begin, end, decay)});
+    for (const AlikeElements& alike : CutBySettings(unit)) {
+      for (int64_t begin = alike.begin, end = 0; begin < alike.end; begin = end) {
+        end = std::min(alike.end, begin / kBlock * kBlock + kBlock);
+        blocks[u].push_back(
+            {unit.begin + begin, RunOf(unit, state[u], begin, end, alike.settings)});
+      }
     }
   }
   return blocks;
@@ -90,7 +90,7 @@ class Lamb final : public Optimizer {
         const int64_t count = std::min(end, tensor.offset + tensor.size) - first;
         if (count <= 0) continue;
         step.update.narrow(0, first - block.begin, count)
-            .mul_(-options.learning_rate * ratios_[u][t]);
+            .mul_(-block.run.LearningRate(options) * ratios_[u][t]);
       }
       block.run.values.add_(step.update);
     }
@@ -117,7 +117,8 @@ class Lamb final : public Optimizer {
     at::Tensor divisor = step.squares.div(1.0 - std::pow(options_.beta2, update));
     divisor.sqrt_().add_(options_.epsilon);
     step.update = step.mean.div(1.0 - std::pow(options_.beta1, update)).div_(divisor);
-    if (run.decay) step.update.add_(run.values.mul(options_.weight_decay));
+    const double decay = run.WeightDecay(options_);
+    if (decay != 0.0) step.update.add_(run.values.mul(decay));
     return step;
   }
 

@@ -21,16 +21,17 @@ class Lion final : public Optimizer {
 
   void Configure(const OptimizerOptions& options) override { options_ = options; }
   void Apply(int unit, const UpdateOptions& options) override {
-    const double learning_rate = options.learning_rate;
     const std::vector<OptimizerRun>& runs = runs_[static_cast<size_t>(unit)];
     MultiplyGradients(runs, options.gradient_factor);
     for (const OptimizerRun& run : runs) {
+      const double learning_rate = run.LearningRate(options);
+      const double decay = run.WeightDecay(options_);
       for (int64_t begin = 0; begin < run.values.numel(); begin += kChunk) {
         const int64_t count = std::min(kChunk, run.values.numel() - begin);
         const at::Tensor values = run.values.narrow(0, begin, count);
         const at::Tensor gradients = run.gradients.narrow(0, begin, count);
         const at::Tensor mean = run.state[0].narrow(0, begin, count);
-        if (run.decay) values.mul_(1.0 - learning_rate * options_.weight_decay);
+        if (decay != 0.0) values.mul_(1.0 - learning_rate * decay);
         const at::Tensor direction = at::lerp(mean, gradients, 1.0 - options_.beta1).sign_();
         values.add_(direction, -learning_rate);
         mean.lerp_(gradients, 1.0 - options_.beta2);

@@ -70,7 +70,7 @@ std::vector<std::vector<OptimizerRun>> RunsOfTheRest(
       if (IsMatrix(tensor)) continue;
       const int64_t begin = std::clamp(tensor.offset - unit.begin, int64_t{0}, all);
       const int64_t end = std::clamp(tensor.offset + tensor.size - unit.begin, int64_t{0}, all);
-      if (begin < end) runs[u].push_back(RunOf(unit, state[u], begin, end, tensor.decay));
+      if (begin < end) runs[u].push_back(RunOf(unit, state[u], begin, end, tensor.settings));
     }
   }
   return runs;
@@ -88,7 +88,7 @@ class Muon final : public Optimizer {
       const SharedMatrix& matrix = matrices_[m];
       const auto u = static_cast<size_t>(matrix.unit);
       runs_.push_back(RunOf(units[u], state_[u], matrix.begin, matrix.begin + matrix.count,
-                            matrix.tensor.decay));
+                            matrix.tensor.settings));
       runs_of_units_[u].push_back(m);
       updates_.push_back(at::zeros({matrix.count}, units[u].values.options()));
     }
@@ -127,8 +127,9 @@ class Muon final : public Optimizer {
     for (const size_t m : runs_of_units_[u]) {
       const OptimizerRun& run = runs_[m];
       run.state[0].mul_(options_.beta1).add_(run.gradients.mul_(options.gradient_factor));
-      if (run.decay) run.values.mul_(1.0 - options.learning_rate * options_.weight_decay);
-      run.values.add_(updates_[m].mul(-options.learning_rate));
+      const double rate = run.LearningRate(options), decay = run.WeightDecay(options_);
+      if (decay != 0.0) run.values.mul_(1.0 - rate * decay);
+      run.values.add_(updates_[m].mul(-rate));
     }
     adamw_.Apply(rest_[u], options_, options);
   }

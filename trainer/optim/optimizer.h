@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,23 @@
 
 namespace muster::trainer {
 
+// How the update of some elements differs from that of others.
+struct UpdateSettings {
+  bool decay = false;  // by the spec's weight decay, unless weight_decay is set
+  std::optional<double> weight_decay;
+  double rate_factor = 1.0;  // of the learning rate
+  bool operator==(const UpdateSettings&) const = default;
+};
+
+// Parameters whose names an expression finds (RE2 syntax, anywhere in the name), and what is
+// different about their updates.
+struct ParameterGroup {
+  std::string match;
+  std::optional<double> rate_factor;
+  std::optional<double> weight_decay;
+  bool operator==(const ParameterGroup&) const = default;
+};
+
 // A parameter in a unit. Of the whole tensor, whose shape is `shape`, this rank's part of the model
 // has `size` elements (trainer/model/partition.h), which begin at `offset` of the unit, a multiple
 // of kTensorAlignment. Zeros follow up to the next such multiple.
@@ -25,14 +43,14 @@ struct OptimizerTensor {
   ModelPart part;  // of one part if the ranks of the tensor axis hold the tensor whole
   int64_t offset = 0;
   int64_t size = 0;
-  bool decay = false;
+  UpdateSettings settings;
   // The first or the last block of the model uses it: an embedding or the head.
   bool is_of_ends = false;
 };
 
 // An optimizer's view of a unit, or of the slice of it that this rank holds: flat values and
-// gradients; weight decay applies to the first `decay_elements` only. A slice consists of whole
-// chunks (kChunkElements), and so may begin and end within a tensor.
+// gradients. A slice consists of whole chunks (kChunkElements), and so may begin and end within a
+// tensor. Without tensors, weight decay applies to the first `decay_elements`.
 struct OptimizerUnit {
   at::Tensor values;  // may have no memory when the optimizer is made
   at::Tensor gradients;
@@ -59,6 +77,8 @@ struct OptimizerOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.1;
   double momentum = 0.0;
+  // A parameter is of the first group that finds it.
+  std::vector<ParameterGroup> groups;
 
   bool operator==(const OptimizerOptions&) const = default;
 };

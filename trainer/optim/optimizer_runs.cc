@@ -1,17 +1,42 @@
 #include "trainer/optim/optimizer_runs.h"
 
-#include <tuple>
+#include <algorithm>
+#include <cstdint>
 
 #include "ATen/ops/zeros_like.h"
 #include "trainer/parallel/flat_memory.h"
 
 namespace muster::trainer {
 
+std::vector<AlikeElements> CutBySettings(const OptimizerUnit& unit) {
+  const int64_t all = unit.values.numel();
+  std::vector<AlikeElements> out;
+  // Appends a run from `begin` of the slice on, which ends the one before it.
+  const auto append = [&](int64_t begin, const UpdateSettings& settings) {
+    if (!out.empty() && out.back().settings == settings) return;
+    if (!out.empty()) out.back().end = begin;
+    if (!out.empty() && out.back().begin == begin) out.pop_back();
+    out.push_back({begin, all, settings});
+  };
+  if (unit.tensors.empty()) {
+    if (unit.decay_elements > 0) append(0, {.decay = true});
+    if (unit.decay_elements < all) append(unit.decay_elements, {});
+    return out;
+  }
+  for (const OptimizerTensor& tensor : unit.tensors) {
+    if (const int64_t begin = tensor.offset - unit.begin; begin < all) {
+      append(std::max<int64_t>(0, begin), tensor.settings);
+    }
+  }
+  if (all == 0) out.clear();
+  return out;
+}
+
 OptimizerRun RunOf(const OptimizerUnit& unit, const std::vector<at::Tensor>& state, int64_t begin,
-                   int64_t end, bool decay) {
+                   int64_t end, const UpdateSettings& settings) {
   OptimizerRun run{.values = unit.values.narrow(0, begin, end - begin),
                    .gradients = unit.gradients.narrow(0, begin, end - begin),
-                   .decay = decay};
+                   .settings = settings};
   for (const at::Tensor& tensor : state) run.state.push_back(tensor.narrow(0, begin, end - begin));
   return run;
 }
@@ -20,12 +45,8 @@ std::vector<std::vector<OptimizerRun>> CutIntoRuns(
     const std::vector<OptimizerUnit>& units, const std::vector<std::vector<at::Tensor>>& state) {
   std::vector<std::vector<OptimizerRun>> runs(units.size());
   for (size_t u = 0; u < units.size(); ++u) {
-    const OptimizerUnit& unit = units[u];
-    const int64_t all = unit.values.numel();
-    for (const auto& [begin, end, decay] : {std::tuple{int64_t{0}, unit.decay_elements, true},
-                                            std::tuple{unit.decay_elements, all, false}}) {
-      if (begin == end) continue;
-      runs[u].push_back(RunOf(unit, state[u], begin, end, decay));
+    for (const AlikeElements& alike : CutBySettings(units[u])) {
+      runs[u].push_back(RunOf(units[u], state[u], alike.begin, alike.end, alike.settings));
     }
   }
   return runs;

@@ -10,16 +10,32 @@
 
 namespace muster::trainer {
 
-// A run of a unit's elements that share one weight decay: views of the unit and of its state.
+// A run of a unit's elements that are updated alike: views of the unit and of its state.
 struct OptimizerRun {
   at::Tensor values, gradients;
   std::vector<at::Tensor> state;
-  bool decay = false;
+  UpdateSettings settings;
+
+  double WeightDecay(const OptimizerOptions& options) const {
+    return settings.weight_decay.value_or(settings.decay ? options.weight_decay : 0.0);
+  }
+  double LearningRate(const UpdateOptions& options) const {
+    return settings.rate_factor * options.learning_rate;
+  }
 };
+
+// The elements of a slice from `begin` up to `end`, which are updated alike.
+struct AlikeElements {
+  int64_t begin = 0, end = 0;
+  UpdateSettings settings;
+};
+
+// Cuts a slice where the settings change; what lies between tensors goes with the one before it.
+std::vector<AlikeElements> CutBySettings(const OptimizerUnit& unit);
 
 // Returns the run of a slice's elements from `begin` up to `end`. `state` are the unit's tensors.
 OptimizerRun RunOf(const OptimizerUnit& unit, const std::vector<at::Tensor>& state, int64_t begin,
-                   int64_t end, bool decay);
+                   int64_t end, const UpdateSettings& settings);
 
 // Returns the runs of each unit, none of them empty. `state` has the state tensors by unit.
 std::vector<std::vector<OptimizerRun>> CutIntoRuns(

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "ATen/ops/cat.h"
+#include "ATen/ops/equal.h"
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/ones.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/zeros.h"
+#include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/optim/adamw.h"
@@ -146,7 +148,7 @@ struct Tensors {
                            .shape = std::move(shape),
                            .offset = values.numel(),
                            .size = 1,
-                           .decay = decays,
+                           .settings = {.decay = decays},
                            .is_of_ends = of_ends};
     for (const int64_t d : tensor.shape) tensor.size *= d;
     Pad((tensor.offset + tensor.size + 15) / 16 * 16);
@@ -217,7 +219,8 @@ TEST(LambTest, FollowsThePapersEquationsForEachTensor) {
         v[i][k] = o.beta2 * v[i][k] + (1 - o.beta2) * gs[k] * gs[k];
         const double mh = m[i][k] / (1 - std::pow(o.beta1, t));
         const double vh = v[i][k] / (1 - std::pow(o.beta2, t));
-        u[k] = mh / (std::sqrt(vh) + o.epsilon) + (tensor.decay ? o.weight_decay * xs[k] : 0.0);
+        u[k] = mh / (std::sqrt(vh) + o.epsilon) +
+               (tensor.settings.decay ? o.weight_decay * xs[k] : 0.0);
         norm_x += xs[k] * xs[k];
         norm_u += u[k] * u[k];
       }
@@ -267,7 +270,7 @@ TEST(MuonTest, FollowsThePapersEquationsForMatricesAndAdamWForTheRest) {
     for (size_t i = 0; i < tensors.all.size(); ++i) {
       const auto& [tensor, x, g] = tensors.all[i];
       if (t == 1) m[i] = at::zeros_like(x), v[i] = at::zeros_like(x);
-      if (tensor.decay) x.mul_(1 - rate * o.weight_decay);
+      if (tensor.settings.decay) x.mul_(1 - rate * o.weight_decay);
       if (tensor.name == "matrix") {
         m[i] = o.beta1 * m[i] + g;
         x.sub_(rate * MuonUpdate((g + o.beta1 * m[i]).view(tensor.shape)).reshape({-1}));
@@ -300,10 +303,83 @@ TEST(MuonTest, AMatrixWithoutAGradientMovesByItsDecayAlone) {
   EXPECT_TRUE(
       tensors.Step(*optimizer, {.update = 1, .learning_rate = 0.5, .gradient_factor = 0.0}));
   for (const Tensors::One& one : tensors.all) {
-    if (one.tensor.decay) one.x.mul_(0.95);
+    if (one.tensor.settings.decay) one.x.mul_(0.95);
   }
   tensors.ExpectValues();
 }
+
+// Four tensors of two chunks each that are updated in four ways.
+struct GroupedCase {
+  const char* name;
+  OptimizerOptions options;
+};
+
+class GroupedOptimizerTest : public testing::TestWithParam<GroupedCase> {};
+
+TEST_P(GroupedOptimizerTest, ATensorIsUpdatedAsByAnOptimizerWithItsRateAndDecay) {
+  const OptimizerOptions options = GetParam().options;
+  const UpdateSettings kSettings[] = {{.decay = true},
+                                      {.decay = true, .weight_decay = 0.3, .rate_factor = 0.5},
+                                      {.decay = true, .rate_factor = 0.0},
+                                      {.weight_decay = 0.2}};
+  const at::Tensor start = at::randn({kElements}, at::kDouble);
+  const at::Tensor gradients = at::randn({kElements}, at::kDouble);
+  at::Tensor values = start.clone();
+  const int64_t size = kElements / 4;
+  OptimizerUnit unit{.values = values, .gradients = gradients.clone(), .elements = kElements};
+  for (int64_t t = 0; t < 4; ++t) {
+    unit.tensors.push_back({.name = std::to_string(t),
+                            .shape = {32, size / 32},
+                            .offset = t * size,
+                            .size = size,
+                            .settings = kSettings[t]});
+  }
+  const auto grouped = options.make(options, {unit});
+  const auto ranks = MakeLocalCommunicators({});
+  Communicator* const rank = ranks.front().get();
+  const auto update = [&](Optimizer& optimizer, int64_t step, double rate) {
+    const UpdateOptions of_step = {
+        .update = step, .learning_rate = rate, .gradient_factor = kFactor};
+    ASSERT_TRUE(optimizer.Prepare(of_step, {.world = rank, .replicas = {rank}}).ok());
+    optimizer.Apply(0, of_step);
+  };
+  for (int64_t step = 1; step <= 3; ++step) {
+    unit.gradients.copy_(gradients.mul(1.0 / static_cast<double>(step)));
+    update(*grouped, step, 0.01);
+  }
+  for (int64_t t = 0; t < 4; ++t) {
+    const UpdateSettings& settings = kSettings[t];
+    OptimizerOptions own = options;
+    own.weight_decay = settings.weight_decay.value_or(settings.decay ? options.weight_decay : 0.0);
+    // Alone in a unit, which is made of whole chunks.
+    at::Tensor alone = at::zeros({4096}, at::kDouble);
+    alone.narrow(0, 0, size).copy_(start.narrow(0, t * size, size));
+    OptimizerUnit of_alone{.values = alone, .gradients = at::zeros_like(alone), .elements = 4096};
+    of_alone.tensors = {
+        {.name = "alone", .shape = {32, size / 32}, .size = size, .settings = {.decay = true}}};
+    const auto optimizer = own.make(own, {of_alone});
+    for (int64_t step = 1; step <= 3; ++step) {
+      of_alone.gradients.narrow(0, 0, size)
+          .copy_(gradients.narrow(0, t * size, size).mul(1.0 / static_cast<double>(step)));
+      update(*optimizer, step, 0.01 * settings.rate_factor);
+    }
+    const at::Tensor off =
+        (values.narrow(0, t * size, size) - alone.narrow(0, 0, size)).abs().max();
+    EXPECT_TRUE(off.item<double>() <= 1e-12) << t << " " << off.item<double>();
+    const bool moved = !at::equal(alone.narrow(0, 0, size), start.narrow(0, t * size, size));
+    EXPECT_EQ(moved, settings.rate_factor != 0.0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupedOptimizerTest,
+                         testing::Values(GroupedCase{"AdamW", {.make = &MakeAdamW}},
+                                         GroupedCase{"Lamb", {.make = &MakeLamb}},
+                                         GroupedCase{"Lion", {.make = &MakeLion}},
+                                         GroupedCase{"Muon", {.make = &MakeMuon}},
+                                         GroupedCase{"Sgd", {.make = &MakeSgd}},
+                                         GroupedCase{"SgdWithMomentum",
+                                                     {.make = &MakeSgd, .momentum = 0.9}}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace muster::trainer

@@ -22,14 +22,13 @@ class Sgd final : public Optimizer {
     std::vector<OptimizerRun>& runs = runs_[static_cast<size_t>(unit)];
     MultiplyGradients(runs, options.gradient_factor);
     for (OptimizerRun& run : runs) {
-      if (run.decay && options_.weight_decay != 0.0) {
-        run.gradients.add_(run.values, options_.weight_decay);
-      }
+      const double decay = run.WeightDecay(options_);
+      if (decay != 0.0) run.gradients.add_(run.values, decay);
       if (!run.state.empty()) {
         run.state[0].mul_(options_.momentum).add_(run.gradients);
-        run.values.add_(run.state[0], -options.learning_rate);
+        run.values.add_(run.state[0], -run.LearningRate(options));
       } else {
-        run.values.add_(run.gradients, -options.learning_rate);
+        run.values.add_(run.gradients, -run.LearningRate(options));
       }
     }
   }

@@ -71,6 +71,12 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   optimizer.epsilon = Or(spec.has_epsilon(), spec.epsilon(), 1e-8);
   optimizer.weight_decay = Or(spec.has_weight_decay(), spec.weight_decay(), 0.1);
   optimizer.momentum = spec.momentum();
+  for (const v1alpha1::ParameterGroup& group : spec.groups()) {
+    ParameterGroup& out = optimizer.groups.emplace_back();
+    out.match = group.match();
+    if (group.has_rate_factor()) out.rate_factor = group.rate_factor();
+    if (group.has_weight_decay()) out.weight_decay = group.weight_decay();
+  }
   config.training.clip_norm = Or(spec.has_clip_norm(), spec.clip_norm(), 1.0);
   Schedule& schedule = config.training.schedule;
   MUSTER_ASSIGN_OR_RETURN(schedule.rate,

@@ -134,6 +134,19 @@ TEST(SpecReaderTest, AWatchIsOffUnlessTheSpecHasOne) {
             "trainer.watch.onSpike: \"Halt\" must be Skip, LowerRate, Stop or Report");
 }
 
+TEST(SpecReaderTest, GroupsKeepTheirOrderAndWhatTheyLeaveOut) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  v1alpha1::ParameterGroup& first = *spec.mutable_trainer()->mutable_optimizer()->add_groups();
+  first.set_match("bias$");
+  first.set_rate_factor(0.0);
+  v1alpha1::ParameterGroup& second = *spec.mutable_trainer()->mutable_optimizer()->add_groups();
+  second.set_match("wte");
+  second.set_weight_decay(0.0);
+  EXPECT_EQ(ReadRunConfig(spec, 0)->training.optimizer.groups,
+            (std::vector<ParameterGroup>{{.match = "bias$", .rate_factor = 0.0},
+                                         {.match = "wte", .weight_decay = 0.0}}));
+}
+
 TEST(SpecReaderTest, RanksSendWhatTheSpecSays) {
   v1alpha1::TrainingJobSpec spec = Spec();
   EXPECT_EQ(ReadRunConfig(spec, 0)->training.communication, CommunicationOptions());

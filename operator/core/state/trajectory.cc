@@ -73,6 +73,7 @@ constexpr Field kFields[] = {
     {"trainer.optimizer.weightDecay", true},
     {"trainer.optimizer.momentum", true},
     {"trainer.optimizer.clipNorm", true},
+    {"trainer.optimizer.groups", true},
     {"trainer.activations.recompute", true},
     {"trainer.activations.recomputeEvery", true},
     {"trainer.activations.compress", true},

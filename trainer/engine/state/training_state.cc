@@ -20,8 +20,19 @@
 namespace muster::trainer {
 namespace {
 
+absl::StatusOr<ParameterGroups> GroupsOf(const TrainingOptions& options, const Model& model) {
+  MUSTER_ASSIGN_OR_RETURN(ParameterGroups groups, ParameterGroups::Make(options.optimizer.groups));
+  std::vector<std::string> names;
+  for (const auto& block : model.blocks) {
+    for (const ParameterSpec& parameter : block->parameters()) names.push_back(parameter.name);
+  }
+  MUSTER_RETURN_IF_ERROR(groups.CheckAllFind(names));
+  return groups;
+}
+
 // `blocks` are all of the model's.
-std::vector<OptimizerTensor> OptimizerTensors(const UnitLayout& unit, ModelPart part, int blocks) {
+std::vector<OptimizerTensor> OptimizerTensors(const UnitLayout& unit, ModelPart part, int blocks,
+                                              const ParameterGroups& groups) {
   const bool is_of_ends = unit.users.front() == 0 || unit.users.back() == blocks - 1;
   std::vector<OptimizerTensor> out;
   for (const UnitTensor& tensor : unit.tensors) {
@@ -31,7 +42,7 @@ std::vector<OptimizerTensor> OptimizerTensors(const UnitLayout& unit, ModelPart 
                    .part = unit.is_part ? part : ModelPart{},
                    .offset = tensor.offset,
                    .size = tensor.size,
-                   .decay = tensor.spec.decay,
+                   .settings = groups.SettingsOf(tensor.spec.name, tensor.spec.decay),
                    .is_of_ends = is_of_ends});
   }
   return out;
@@ -39,7 +50,8 @@ std::vector<OptimizerTensor> OptimizerTensors(const UnitLayout& unit, ModelPart 
 
 std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
                                           const std::vector<HeldSlice>& slices, bool state_rests,
-                                          ModelPart part, int blocks) {
+                                          ModelPart part, int blocks,
+                                          const ParameterGroups& groups) {
   std::vector<OptimizerUnit> out;
   for (size_t u = 0; u < units.size(); ++u) {
     const HeldSlice& slice = slices[u];
@@ -48,7 +60,7 @@ std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units,
                    .gradients = slice.gradients,
                    .decay_elements = std::clamp(decay, int64_t{0}, slice.values.numel()),
                    .state_rests = state_rests,
-                   .tensors = OptimizerTensors(units[u].layout(), part, blocks),
+                   .tensors = OptimizerTensors(units[u].layout(), part, blocks, groups),
                    .begin = slice.chunks.begin * kChunkElements,
                    .elements = units[u].layout().elements});
   }
@@ -74,8 +86,10 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
     MUSTER_ASSIGN_OR_RETURN(
         std::vector<Unit> units,
         MakeUnits(model, options.types.parameters, options.device, of_model, cut, stage));
-    std::unique_ptr<TrainingState> state(new TrainingState(
-        std::move(model), of_model, std::move(cut), stage, std::move(units), options, files));
+    MUSTER_ASSIGN_OR_RETURN(ParameterGroups groups, GroupsOf(options, model));
+    std::unique_ptr<TrainingState> state(new TrainingState(std::move(model), of_model,
+                                                           std::move(cut), stage, std::move(units),
+                                                           options, std::move(groups), files));
     MUSTER_ASSIGN_OR_RETURN(Holding holding, state->MakeHolding(shard, stage));
     state->Adopt(std::move(holding));
     state->commit_ = CommitMachine(state->optimizer_->has_prepare());
@@ -87,9 +101,10 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(Model model
 
 TrainingState::TrainingState(Model model, ModelPart part, StageCut cut, int stage,
                              std::vector<Unit> units, const TrainingOptions& options,
-                             StateFiles* files)
+                             ParameterGroups groups, StateFiles* files)
     : options_(options),
       sealed_under_(options),
+      groups_(std::move(groups)),
       files_(files),
       model_(std::move(model)),
       part_(part),
@@ -144,7 +159,7 @@ absl::StatusOr<Holding> TrainingState::MakeHolding(const Shard& shard, int stage
   }
   holding.optimizer = options_.optimizer.make(
       options_.optimizer, OptimizerUnits(units, holding.slices, offload.optimizer, part_,
-                                         static_cast<int>(model_.blocks.size())));
+                                         static_cast<int>(model_.blocks.size()), groups_));
   for (size_t u = 0; u < units.size(); ++u) {
     optimizer.push_back(holding.optimizer->state(static_cast<int>(u)));
   }
@@ -213,6 +228,7 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
     return refuse("trainer.parallelism.schedule");
   }
   if (options.optimizer.make != options_.optimizer.make) return refuse("optimizer.name");
+  if (options.optimizer.groups != options_.optimizer.groups) return refuse("optimizer.groups");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
     return refuse("whether optimizer.momentum is zero");
   }

@@ -30,6 +30,7 @@
 #include "trainer/offload/state_file.h"
 #include "trainer/offload/state_rests.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/optim/parameter_groups.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/stages.h"
@@ -235,7 +236,7 @@ class TrainingState {
 
  private:
   TrainingState(Model model, ModelPart part, StageCut cut, int stage, std::vector<Unit> units,
-                const TrainingOptions& options, StateFiles* files);
+                const TrainingOptions& options, ParameterGroups groups, StateFiles* files);
   void Changes() const {
     if (before_change_) before_change_();
   }
@@ -250,6 +251,7 @@ class TrainingState {
 
   TrainingOptions options_;
   TrainingOptions sealed_under_;
+  const ParameterGroups groups_;
   StateFiles* const files_;
   Model model_;
   const ModelPart part_;

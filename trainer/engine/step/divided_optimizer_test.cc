@@ -25,6 +25,7 @@
 #include "trainer/model/families/model_factory.h"
 #include "trainer/model/partition.h"
 #include "trainer/model/sequence_order.h"
+#include "trainer/optim/adamw.h"
 #include "trainer/optim/lamb.h"
 #include "trainer/optim/muon.h"
 #include "trainer/optim/optimizer.h"
@@ -131,6 +132,12 @@ class DividedOptimizerTest : public testing::TestWithParam<Case> {
     options.deterministic = deterministic;
     options.optimizer.make = GetParam().make;
     options.schedule.peak = GetParam().rate;
+    if (GetParam().family == ModelFamily::kGpt2) {
+      options.optimizer.groups = {
+          {.match = "h\\.0\\..*bias$", .rate_factor = 0.5, .weight_decay = 0.2},
+          {.match = "h\\.1\\.mlp\\.c_fc", .rate_factor = 0.0},
+          {.match = "wpe", .weight_decay = 0.0}};
+    }
     return options;
   }
 };
@@ -191,7 +198,8 @@ TEST_P(DividedOptimizerTest, DeterministicModeIsBitwiseEqualForAnyNumberOfWorker
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, DividedOptimizerTest,
-                         testing::Values(Case{&MakeLamb, ModelFamily::kGpt2, 0.01},
+                         testing::Values(Case{&MakeAdamW, ModelFamily::kGpt2, 0.003},
+                                         Case{&MakeLamb, ModelFamily::kGpt2, 0.01},
                                          Case{&MakeLamb, ModelFamily::kLlama, 0.01},
                                          Case{&MakeMuon, ModelFamily::kGpt2, 0.003},
                                          Case{&MakeMuon, ModelFamily::kLlama, 0.003}));

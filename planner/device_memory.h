@@ -12,11 +12,11 @@ namespace muster::planner {
 // The memory of one rank of muster's trainer on a device: what memory.h counts, and what the
 // device's software takes besides. Pure arithmetic, thread-safe. In bytes.
 struct DeviceMemory {
-  // On a GPU the copy that a checkpoint is written from is in the machine's memory, and not here.
+  // On a GPU it lacks the copy that a checkpoint is written from, which is in `on_host` then.
   MemoryEstimate rank;
   // The context of the driver and its kernels.
   int64_t driver = 0;
-  // The buffers of groups that ranks exchange in.
+  // The buffers of the groups in which the rank exchanges.
   int64_t collectives = 0;
   // Memory that an allocator holds and cannot use, because its pieces do not fit.
   int64_t reserve = 0;

@@ -7,45 +7,45 @@
 
 namespace muster::planner {
 
-// A training program, as far as it decides how long a step takes on a device and what it keeps in
-// memory. Coefficients without a word on where they come from follow from how the program works;
-// docs/planner.md says how the fitted ones were found, and how well they do on steps that others
+// The traits of a training program that decide how long a step takes on a device and what it keeps
+// in memory. Unless a comment says otherwise, a coefficient follows from how the program works;
+// docs/planner.md says how the fitted ones were found, and how well they predict steps that others
 // measured.
 struct Engine {
   absl::string_view name;
-  // The parts of the device's rates that large matrix products, attention's products and passes
+  // The fractions of the device's rates that large matrix products, attention's products and passes
   // over memory reach.
   double matmul = 0.8, attention = 0.4, memory = 0.9;
-  // The parts of the links' and the network's bandwidths that collectives reach.
+  // The fractions of the links' and the network's bandwidths that collectives reach.
   double links = 1, network = 0.8;
-  // The seconds that a matrix product takes beyond its arithmetic: start, and waves that do not
-  // fill the device.
+  // The seconds that a matrix product takes beyond its arithmetic: for its start, and for waves
+  // that do not fill the device.
   double product_start = 5e-6;
-  // The seconds that the host takes to start all operations of one block of one micro-batch,
-  // forward, computed again and backward, and those of the head. A device waits where its own work
-  // is shorter.
+  // The seconds that the host takes to start all operations of one micro-batch in a block (forward,
+  // recomputed and backward) and in the head. The device waits if its own work is shorter.
   double host_block = 0, host_head = 0;
-  // The seconds that a block takes longer where the product of micro-batch and heads of a rank is
-  // no multiple of softmax_multiple, because a fused kernel refuses it. 0: no such kernel.
+  // The extra seconds for a block if a rank's micro-batch times its heads is not a multiple of
+  // softmax_multiple, because a fused kernel refuses it then. 0: there is no such kernel.
   double host_unfused = 0;
   int32_t softmax_multiple = 1;
-  // The seconds of a step that depend on nothing.
+  // The fixed seconds of every step.
   double step = 1e-3;
   // The bytes of a gradient and of a weight when ranks exchange them.
   int32_t gradient_bytes = 4, weight_bytes = 4;
   // The bytes that an update reads and writes for each parameter.
   double update_bytes = 40;
-  // The bytes that a forward pass moves for each number of the width of a token: in norms, biases,
-  // dropout and residuals, and those that the tensor axis divides, beside the feed-forward part's
+  // The bytes that a forward pass moves for each token and number of its width: in norms, biases,
+  // dropout and residuals, and in what the tensor axis divides, apart from the feed-forward part's
   // activation.
   double whole_passes = 22, divided_passes = 12;
-  // The bytes moved for each logit by the loss and its gradient, beside the products.
+  // The bytes that the loss and its gradient move for each logit, apart from the products.
   double logit_bytes = 30;
   // Attention keeps scores on the chip, and skips those of later tokens.
   bool flash_attention = false;
-  // The bytes moved for each score where it does not: products, mask, softmax and dropout.
+  // Without flash_attention, the bytes that products, mask, softmax and dropout move for each
+  // score.
   double score_bytes = 13;
-  // A backward pass gathers the inputs of layers once more, which it keeps divided.
+  // Ranks keep the inputs of layers divided, so a backward pass gathers them once more.
   bool gathers_again = false;
   // Gradients and weights travel while blocks compute.
   bool overlaps_data = false;

@@ -59,6 +59,13 @@ absl::StatusOr<PlanRequest> RequestOf(const v1alpha1::TrainingJobSpec& spec, con
                   .sequence = trainer.train().sequence(),
                   .global_batch = trainer.train().global_batch()};
   request.optimizer = *optimizer;
+  const v1alpha1::CommunicationSpec& sent = trainer.communication();
+  if (sent.gradients() == "BF16") request.engine.gradient_bytes = 2;
+  if (sent.gradients() == "INT8") request.engine.gradient_bytes = 1;
+  if (sent.weights() == "BF16") {
+    request.engine.weight_bytes = 2;
+    request.divides_weights = true;
+  }
   request.ranks = ranks;
   request.ranks_of_worker = ranks_of_worker;
   return request;

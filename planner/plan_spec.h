@@ -9,7 +9,8 @@
 
 namespace muster::planner {
 
-// A plan in the words of a manifest, and a manifest as a request for a plan. Pure, thread-safe.
+// Converts plans to the words of a manifest, and manifests to requests for a plan. Pure,
+// thread-safe.
 
 // Returns the request of a job's spec after Default(), for `ranks` ranks of one device each and
 // `ranks_of_worker` in each worker. InvalidArgument for a job without the built-in trainer, a model
@@ -17,7 +18,7 @@ namespace muster::planner {
 absl::StatusOr<PlanRequest> RequestOf(const v1alpha1::TrainingJobSpec& spec, const Device& device,
                                       const Wiring& wiring, int64_t ranks, int ranks_of_worker);
 
-// Returns the layout that a job's spec after Default() already has, for so many ranks.
+// Returns the layout that a job's spec after Default() already has, for `ranks` ranks.
 Layout LayoutOf(const v1alpha1::TrainerSpec& trainer, int64_t ranks);
 
 // Writes a layout into a spec: parallelism, activations and the micro-batch.

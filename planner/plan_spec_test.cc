@@ -80,6 +80,25 @@ TEST(PlanSpec, AJobIsARequest) {
   EXPECT_EQ(request->device.name, "H100");
 }
 
+TEST(PlanSpec, FewerBytesOnTheWayMakeTheExchangeShorter) {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  const auto exchange = [&] {
+    const auto request = Read(spec);
+    EXPECT_TRUE(request.ok()) << request.status();
+    const Layout layout = {.shard = 16, .zero = 3};
+    Plan plan;
+    CheckLayout(*request, layout, plan);
+    return plan.time.data;
+  };
+  const double whole = exchange();
+  v1alpha1::CommunicationSpec& sent = *spec.mutable_trainer()->mutable_communication();
+  sent.set_weights("BF16");
+  const double weights = exchange();
+  sent.set_gradients("INT8");
+  EXPECT_LT(weights, whole);
+  EXPECT_LT(exchange(), weights);
+}
+
 TEST(PlanSpec, RefusesWhatCannotBePlanned) {
   v1alpha1::TrainingJobSpec spec = Spec();
   spec.clear_trainer();

@@ -67,6 +67,7 @@ std::optional<Refusal> CheckRules(const PlanRequest& request, const Layout& layo
   if (request.work.global_batch % layout.micro_batch != 0 || layout.workers() > micro_batches) {
     return Refusal::kMicroBatches;
   }
+  if (request.divides_weights && layout.zero != 3) return Refusal::kWeightsSent;
   if (request.work.precision == Precision::kFp8 &&
       !CheckFp8(shape, layout.micro_batch, request.work.sequence, layout.tensor, layout.context)
            .ok()) {
@@ -403,6 +404,8 @@ absl::string_view Describe(Refusal refusal) {
       return "some stages would have no block";
     case Refusal::kMicroBatches:
       return "there would be fewer micro-batches than groups of ranks that need one";
+    case Refusal::kWeightsSent:
+      return "communication.weights: BF16 needs zero 3";
     case Refusal::kFp8:
       return "FP8 products need dimensions that are multiples of 16 on each rank";
     case Refusal::kWeights:

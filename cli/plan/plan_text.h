@@ -15,7 +15,7 @@ namespace muster::cli {
 // Everything that an answer is made of.
 struct PlanAnswer {
   std::string job;    // the job's name
-  std::string model;  // the model's, for people
+  std::string model;  // the model's name, for people
   std::string precision;
   int64_t steps = 0;  // of the whole job
   planner::PlanRequest request;
@@ -23,7 +23,7 @@ struct PlanAnswer {
   // The layout that the manifest has now, with its refusal if it could not run.
   planner::Plan written;
   std::optional<planner::Refusal> written_refusal;
-  // If there is no plan: the ranks of the smallest doubling that has one; 0 if none is known.
+  // If there is no plan: the smallest doubling of the ranks that has one; 0 if it is not known.
   int64_t enough_ranks = 0;
 };
 

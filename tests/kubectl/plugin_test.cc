@@ -135,7 +135,7 @@ TEST_F(Plugin, AJobIsCreatedShownAndChanged) {
   EXPECT_EQ(Job()["spec"]["workers"]["count"], 3);
 }
 
-// What a running job gains stays, and what its schema does not allow is not written.
+// The job keeps what it gains while it runs, and nothing is written that its schema refuses.
 TEST_F(Plugin, ATuningIsAppendedInTheCallersName) {
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), manifest_, kTrainer).ok());
   Expect({"run", manifest_, "-d"});

@@ -50,12 +50,16 @@ bool Valid(v1alpha1::TrainingJobSpec spec, const Layout& layout) {
 }
 
 TEST(PlanRules, EveryPlanIsAValidJob) {
-  const v1alpha1::TrainingJobSpec spec = Spec();
-  const auto result = PlanLayouts(RequestFor(spec));
-  ASSERT_TRUE(result.ok()) << result.status();
-  ASSERT_FALSE(result->plans.empty());
-  for (const Plan& plan : result->plans) {
-    EXPECT_TRUE(Valid(spec, plan.layout)) << LayoutText(plan.layout);
+  v1alpha1::TrainingJobSpec spec = Spec();
+  for (const char* weights : {"FP32", "BF16"}) {
+    spec.mutable_trainer()->mutable_communication()->set_gradients("INT8");
+    spec.mutable_trainer()->mutable_communication()->set_weights(weights);
+    const auto result = PlanLayouts(RequestFor(spec));
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_FALSE(result->plans.empty());
+    for (const Plan& plan : result->plans) {
+      EXPECT_TRUE(Valid(spec, plan.layout)) << LayoutText(plan.layout);
+    }
   }
 }
 

@@ -22,7 +22,7 @@ constexpr size_t kMaxDimensions = 16;
 constexpr size_t kMaxBoxes = 1024;
 // The largest loss scale that a run reaches (trainer/commit/loss_scale.h).
 constexpr uint64_t kMostLossScale = uint64_t{1} << 24;
-// What a run remembers at most (trainer/commit/tunings.h, spike_watch.h).
+// The most that a run remembers (trainer/commit/tunings.h, spike_watch.h).
 constexpr size_t kMostTunings = 64;
 constexpr size_t kMostWatched = 64;
 

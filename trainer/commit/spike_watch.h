@@ -8,14 +8,14 @@
 
 namespace muster::trainer {
 
-// Judges whether a step's loss or gradient norm is far above those before: a spike. Pure; equal
-// numbers give equal verdicts, so that all ranks act alike without another message.
+// Judges whether a step is a spike: its loss or gradient norm is far above those of the steps
+// before. Pure: equal numbers give equal verdicts, so all ranks act alike without another message.
 
 enum class SpikeResponse {
   kOff,        // steps are not judged
-  kReport,     // the step counts as all others do
+  kReport,     // the spike is reported, and the update is applied
   kSkip,       // the update is left out
-  kLowerRate,  // that, and later steps have a lower learning rate
+  kLowerRate,  // as kSkip, and later steps have a lower learning rate
   kStop,       // the update is left out, and the run ends
 };
 
@@ -23,25 +23,28 @@ struct WatchRules {
   SpikeResponse response = SpikeResponse::kOff;
   // How far above the median a spike begins, in deviations; see IsSpike().
   double deviations = 10.0;
+  // With kLowerRate, each skipped spike multiplies the learning rate by this.
   double rate_factor = 0.5;
-  // So many spikes in a row are skipped; the next one shows that the level has changed.
+  // The most spikes in a row that are skipped. The next one is applied, because it shows that the
+  // level has changed.
   int64_t max_in_row = 3;
 };
 
-// The steps by which others are judged; part of a run's state.
+// The past steps that a new step is compared with; part of a run's state.
 struct WatchedSteps {
   static constexpr size_t kMost = 64;
   static constexpr size_t kLeast = 16;  // with fewer, no step is judged
 
-  // Of the newest steps whose update was applied, at most kMost, oldest first. Equally long.
+  // The losses and the gradient norms of the newest steps whose update was applied: at most kMost,
+  // oldest first. Both lists are equally long.
   std::vector<double> losses;
   std::vector<double> norms;
-  int64_t in_row = 0;        // spikes up to the newest step
-  int64_t total = 0;         // spikes of the run
-  double rate_factor = 1.0;  // of the learning rate of later steps
+  int64_t in_row = 0;        // unbroken row of spikes up to the newest step
+  int64_t total = 0;         // spikes in the whole run
+  double rate_factor = 1.0;  // multiplies the learning rate of later steps
   bool operator==(const WatchedSteps&) const = default;
 
-  // Forgets the oldest step if there are kMost.
+  // Adds a step, and forgets the oldest one if there are kMost already.
   void Add(double loss, double norm);
 };
 
@@ -51,8 +54,8 @@ struct WatchedSteps {
 // `past` must not be empty.
 bool IsSpike(const std::vector<double>& past, double value, double deviations);
 
-// Returns what is far above the steps before, in a sentence with the numbers; "" if nothing is, or
-// if there are too few steps to judge by.
+// Returns a sentence with the numbers that says what is far above the past steps; "" if the step is
+// not a spike, or if there are fewer than kLeast past steps.
 std::string WhySpike(const WatchedSteps& past, double loss, double norm, double deviations);
 
 }  // namespace muster::trainer

@@ -10,36 +10,36 @@
 
 namespace muster::trainer {
 
-// Changes of a run while it trains. The job has a list of them, which only grows. A run puts them
-// into force one after the other, at most one a step, once all ranks know of it. Pure.
+// Changes to a run while it trains. The job has a list of them, which only grows. A run puts them
+// into force in the list's order, at most one per step, each once all ranks know of it. Pure.
 
 // One of the job's tunings.
 struct Tuning {
-  // The first step that has it. Before it is in force: the first one that may have it.
+  // The first step that it applies to. Until it is in force: the first one that it may apply to.
   int64_t step = 0;
-  std::optional<double> learning_rate;  // the peak
-  std::optional<double> clip_norm;      // 0: never
+  std::optional<double> learning_rate;  // the schedule's peak
+  std::optional<double> clip_norm;      // 0: gradients are not clipped
   bool operator==(const Tuning&) const = default;
 };
 
-// A job's list has no more, and neither has a run's state.
+// The most tunings that a job's list or a run's state can hold.
 inline constexpr size_t kMostTunings = 64;
 
-// What a run trains by.
+// The values that tunings can change.
 struct TunedValues {
-  double learning_rate = 0.0;  // the peak
+  double learning_rate = 0.0;  // the schedule's peak
   double clip_norm = 0.0;
 };
 
 Tuning FromProto(const v1alpha1::Tuning& tuning);
 v1alpha1::Tuning ToProto(const Tuning& tuning);
 
-// Returns the values of a step: those of the spec, as changed by the tunings in force up to it.
+// Returns the values for a step: the spec's, changed by the tunings that are in force by then.
 // `in_force` is in the order of steps.
 TunedValues ValuesOf(TunedValues spec, std::span<const Tuning> in_force, int64_t step);
 
-// Returns the tuning that may come into force for `step`: the job's first one that is not in force,
-// if it is not meant for a later step.
+// Returns the tuning that may come into force at `step`, which is the job's first one that is not
+// in force yet; nullopt if that one is meant for a later step. `in_force` is how many already are.
 std::optional<Tuning> NextTuning(std::span<const Tuning> of_job, size_t in_force, int64_t step);
 
 // Returns a hash of what the tuning changes.

@@ -210,7 +210,7 @@ void Trainer::StepOnce() {
       {.save = save_ordered_,
        .stop = stop_ordered_,
        .save_due = IsFirst() && checkpoints_.IntervalIsOver(settings_),
-       // What the ranks agree on in this step's vote is for the next step.
+       // A tuning that the ranks agree on in this vote is for the next step.
        .tuning = NextTuning(settings_.tunings, state.counts().tunings.size(),
                             state.applied()->step() + 2),
        .is_writing = [this] { return checkpoints_.IsWriting(); },

@@ -30,7 +30,7 @@ struct AlikeElements {
   UpdateSettings settings;
 };
 
-// Cuts a slice where the settings change; what lies between tensors goes with the one before it.
+// Cuts a slice where the settings change; the zeros after a tensor go with it.
 std::vector<AlikeElements> CutBySettings(const OptimizerUnit& unit);
 
 // Returns the run of a slice's elements from `begin` up to `end`. `state` are the unit's tensors.
@@ -41,7 +41,7 @@ OptimizerRun RunOf(const OptimizerUnit& unit, const std::vector<at::Tensor>& sta
 std::vector<std::vector<OptimizerRun>> CutIntoRuns(
     const std::vector<OptimizerUnit>& units, const std::vector<std::vector<at::Tensor>>& state);
 
-// Returns `tensors` state tensors for each unit, with the unit's type and size: of zeros, or
+// Returns `tensors` state tensors for each unit, with the unit's type and size. They are zeros, or
 // without memory if the unit's state rests elsewhere.
 std::vector<std::vector<at::Tensor>> ZeroState(const std::vector<OptimizerUnit>& units,
                                                size_t tensors);

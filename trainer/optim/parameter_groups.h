@@ -18,10 +18,11 @@ class ParameterGroups {
   // InvalidArgument, with the field, if an expression cannot be read.
   static absl::StatusOr<ParameterGroups> Make(const std::vector<ParameterGroup>& groups);
 
-  // Returns how a parameter is updated; `decay` says whether it decays without a group.
+  // Returns how a parameter is updated; `decay` says whether it decays if no group decides that.
   UpdateSettings SettingsOf(const std::string& name, bool decay) const;
-  // Returns InvalidArgument if a group finds none of a model's parameters, all of whose names these
-  // are: it is a slip of the pen, and the run would not be the one that was meant.
+  // Returns InvalidArgument if a group finds no parameter of a model; `names` are the names of all
+  // its parameters. Such a group is a typing error, and the run would not be the one that was
+  // meant.
   absl::Status CheckAllFind(const std::vector<std::string>& names) const;
 
  private:

@@ -3,7 +3,7 @@
 
 namespace muster::trainer {
 
-// The numbers in which ranks send each other gradients or weights.
+// The formats in which ranks send each other gradients or weights.
 enum class SentNumbers {
   kWhole,  // as they are
   kBf16,
@@ -12,7 +12,7 @@ enum class SentNumbers {
 
 struct CommunicationOptions {
   SentNumbers gradients = SentNumbers::kWhole;
-  // Of ranks that divide the weights.
+  // Matters only to ranks that divide the weights.
   SentNumbers weights = SentNumbers::kWhole;
   bool operator==(const CommunicationOptions&) const = default;
 };

@@ -16,9 +16,9 @@ namespace muster::trainer {
 // A run's progress besides its version; part of the state.
 struct RunCounts {
   int64_t updates = 0;  // applied; skipped steps do not count
-  int64_t samples = 0;  // consumed: where in the data the next step begins
+  int64_t samples = 0;  // consumed so far; the next step's data begins there
   SkippedSteps skipped;
-  LossScale loss_scale;  // of the next step
+  LossScale loss_scale;  // for the next step
   WatchedSteps watched;
   std::vector<Tuning> tunings;  // in force, in the order of their steps
   bool operator==(const RunCounts&) const = default;
@@ -26,10 +26,10 @@ struct RunCounts {
   PastSteps past() const { return {skipped, loss_scale, watched}; }
 };
 
-// Returns all of the counts as numbers, the first of which says how many there are; ranks exchange
-// and compare them so. Pure.
+// Returns all of the counts as numbers, for ranks to exchange and compare. The first number says
+// how many there are, itself included. Pure.
 std::vector<int64_t> ToNumbers(const RunCounts& counts);
-// DataLoss unless these are the numbers of some counts.
+// The inverse of ToNumbers(). DataLoss if `numbers` cannot come from it.
 absl::StatusOr<RunCounts> CountsOf(std::span<const int64_t> numbers);
 
 }  // namespace muster::trainer

@@ -38,9 +38,9 @@ uint64_t StateOf(const RoundingKey& key) {
   return state;
 }
 
-// Returns a chunk of numbers that are uniform in [0, 1), [blocks of a chunk, kInt8Block]. All
-// chunks of one exchange have the same: which number is rounded up changes from step to step and
-// from rank to rank, and that makes the means right.
+// Returns numbers that are uniform in [0, 1), of shape [blocks of a chunk, kInt8Block]. All chunks
+// of an exchange share them. The means are right all the same, because the numbers change from step
+// to step and from rank to rank.
 at::Tensor UniformChunk(const RoundingKey& key, const at::TensorOptions& options) {
   at::Tensor chunk = at::empty({kChunkElements / kInt8Block, kInt8Block}, at::kDouble);
   uint64_t state = StateOf(key);
@@ -57,7 +57,8 @@ double SmallestNormal(c10::ScalarType type) {
                              : std::numeric_limits<float>::min();
 }
 
-// Returns the bytes of whole chunks in INT8: all steps, and then the scale of each block.
+// Returns the bytes of whole chunks in INT8: the steps of all numbers, then the scales of all
+// blocks.
 at::Tensor ToInt8(const at::Tensor& numbers, const at::Tensor& uniform) {
   const at::Tensor x = numbers.view({-1, uniform.size(0), kInt8Block});
   const at::Tensor largest =
@@ -78,7 +79,7 @@ at::Tensor FromInt8(const at::Tensor& bytes, int64_t count, c10::ScalarType type
   return steps.to(type).mul_(scales.view({-1, 1})).view({-1});
 }
 
-// What a rank sends to one other, and how it reads what it gets.
+// Rounds the numbers that a rank sends, and reads those that it receives.
 class Rounding {
  public:
   Rounding(SentNumbers numbers, const RoundingKey& key, const at::Tensor& like)
@@ -105,7 +106,7 @@ class Rounding {
  private:
   SentNumbers numbers_;
   c10::ScalarType type_;
-  at::Tensor uniform_;  // of INT8
+  at::Tensor uniform_;  // for INT8 only
 };
 
 int64_t SumOf(const std::vector<int64_t>& counts) {
@@ -193,7 +194,7 @@ class AllReduce final : public Pending {
   }
 
  private:
-  // Sends the sum of this rank's slice to all ranks, itself included: all have the same bits.
+  // Sends the sum of this rank's slice to all ranks, itself included, so all have the same bits.
   absl::Status Share(const at::Tensor& sum) {
     RoundingKey key = key_;
     key.exchange = -1 - key_.exchange;
@@ -226,8 +227,8 @@ class AllReduce final : public Pending {
   const RoundingKey key_;
   const at::Tensor tensor_;
   const std::string label_;
-  std::vector<int64_t> counts_;  // by rank, of its slice
-  at::Tensor shares_;            // of this rank's slice, from each rank in turn
+  std::vector<int64_t> counts_;  // by rank, the size of its slice
+  at::Tensor shares_;            // this rank's slice as each rank sent it, by rank
   std::unique_ptr<Pending> pending_;
 };
 

@@ -18,13 +18,13 @@ class SliceGather {
  public:
   explicit SliceGather(Communicator& group) : group_(group) {}
 
-  // Starts to fill `flat`, which consists of whole chunks, from the ranks' slices. `slice`, this
-  // rank's, may be a view of `flat`. If two gathers are in progress, waits for the older one first.
-  // `flat` is undefined until its gather has finished.
+  // Starts to fill `flat`, which consists of whole chunks, from the ranks' slices. `slice` is this
+  // rank's own, and may be a view of `flat`. If two gathers are in progress, waits for the older
+  // one first. `flat` is undefined until its gather has finished.
   absl::Status Start(const at::Tensor& flat, const at::Tensor& slice, const std::string& label);
   // Does the same with the slice that lies in `flat`.
   absl::Status Start(const at::Tensor& flat, const std::string& label);
-  // Does the same with numbers that are rounded to BF16 on the way, this rank's as well.
+  // Does the same, but rounds all numbers to BF16 on the way, this rank's own as well.
   absl::Status StartInBf16(const at::Tensor& flat, const at::Tensor& slice,
                            const std::string& label);
   absl::Status Finish();
@@ -34,7 +34,7 @@ class SliceGather {
  private:
   struct Gather {
     at::Tensor flat;
-    at::Tensor sent;  // what arrives, if that is not `flat`
+    at::Tensor sent;  // the numbers arrive in it; may be `flat` itself
     std::unique_ptr<Pending> pending;
   };
 

@@ -14,17 +14,22 @@
 namespace muster::trainer {
 
 // Called by all ranks of a round that hold this version, with all values gathered. Fails unless the
-// values of every unit, the version and the counts are equal everywhere, and the optimizer's state
-// on ranks of one shard; what a tensor axis divides, on ranks of one part of the model. The ranks
-// that are wrong (trainer/commit/judge_item.h) give up their weights and receive in the next round:
-// DataLoss. `witnesses` says of each rank whether it has its state of its own. `prove` is called
-// where there is no majority; it says what the checkpoint of this version says of this rank.
-// FailedPrecondition if nothing tells who is right: every rank then keeps what it has.
+// version, the counts and the values of every unit are equal on all ranks, and the optimizer's
+// state on ranks of one shard. Whatever a tensor axis divides need only be equal on ranks of one
+// part of the model.
+//
+// `witnesses` says for each rank whether its state is its own, not received from others. `prove` is
+// called if there is no majority, and returns what the checkpoint of this version says about this
+// rank.
+//
+// DataLoss if it is known which ranks are wrong (trainer/commit/judge_item.h): these give up their
+// weights and receive them in the next round. FailedPrecondition if nothing tells who is right:
+// every rank then keeps what it has.
 absl::Status CompareDigests(const v1alpha1::Version& version, std::vector<bool> witnesses,
                             const MeshShape& mesh, Communicator& world, TrainingState& state,
                             absl::FunctionRef<Proof()> prove);
 
-// The same for ranks that have just come to this resume point.
+// Does the same for ranks that have just reached this resume point, which names the witnesses.
 absl::Status CompareDigests(const v1alpha1::ResumePoint& resume, const MeshShape& mesh,
                             Communicator& world, TrainingState& state,
                             absl::FunctionRef<Proof()> prove);

@@ -55,7 +55,7 @@ inline std::vector<uint64_t> DigestsOfValues(TrainingState& state, const RoundGr
   return digests;
 }
 
-// What a rank asks for with its next step.
+// Returns the requests of a rank with its next step.
 using Ask = std::function<StepRequests(const TrainingState&)>;
 
 // Trains a rank whose state is initialised, and validates. After an error of a step the result has

@@ -240,10 +240,9 @@ const ManifestCase kContradictions[] = {
      "job.yaml:7: spec.trainer.activations.compress: a model of model.torchScript does not say "
      "which of its tensors are activations: leave compress out; recompute needs less memory, "
      "too\n"},
-    {"RoundedGradientsOfADeterministicRun", "{name: adamw}",
-     "{name: adamw}\n    communication: {gradients: INT8}\n    train: {deterministic: true, "
-     "steps: 100, globalBatch: 8, microBatch: 2, sequence: 128}",
-     "job.yaml:11: spec.trainer.communication.gradients: rounded shares of a gradient add up to "
+    {"RoundedGradientsOfADeterministicRun", "sequence: 128}",
+     "sequence: 128, deterministic: true}\n    communication: {gradients: INT8}",
+     "job.yaml:10: spec.trainer.communication.gradients: rounded shares of a gradient add up to "
      "other bits on another number of ranks: leave gradients out, or train.deterministic\n"},
     {"RoundedWeightsWithoutZero3", "{name: adamw}",
      "{name: adamw}\n    communication: {weights: BF16}\n    parallelism: {zero: 2}",

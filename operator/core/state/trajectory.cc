@@ -148,9 +148,13 @@ void Append(const Message& message, const std::string& prefix, std::string& text
       Append(message.GetReflection()->GetMessage(message, field), path + ".", text);
       continue;
     }
-    std::string value;
-    google::protobuf::TextFormat::PrintFieldValueToString(message, field, -1, &value);
-    absl::StrAppend(&text, path, "=", value, ";");
+    const int items = field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 1;
+    for (int i = 0; i < items; ++i) {
+      std::string value;
+      const int index = field->is_repeated() ? i : -1;
+      google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &value);
+      absl::StrAppend(&text, path, "=", value, ";");
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "trainer/commit/tunings.h"
 
+#include <cstddef>
 #include <string>
 
 #include "base/hash.h"
@@ -36,6 +37,16 @@ std::optional<Tuning> NextTuning(std::span<const Tuning> of_job, size_t in_force
   if (next.step > step) return std::nullopt;
   next.step = step;
   return next;
+}
+
+std::vector<Tuning> KeptTunings(std::span<const Tuning> of_job, std::span<const Tuning> in_force) {
+  size_t kept = 0;
+  while (kept < in_force.size() && kept < of_job.size() &&
+         in_force[kept].learning_rate == of_job[kept].learning_rate &&
+         in_force[kept].clip_norm == of_job[kept].clip_norm) {
+    ++kept;
+  }
+  return {in_force.begin(), in_force.begin() + static_cast<std::ptrdiff_t>(kept)};
 }
 
 uint64_t HashOf(const Tuning& tuning) {

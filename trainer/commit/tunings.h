@@ -42,6 +42,10 @@ TunedValues ValuesOf(TunedValues spec, std::span<const Tuning> in_force, int64_t
 // in force yet; nullopt if that one is meant for a later step. `in_force` is how many already are.
 std::optional<Tuning> NextTuning(std::span<const Tuning> of_job, size_t in_force, int64_t step);
 
+// Returns the first tunings in force, up to the one that the job's list does not have in its place.
+// A checkpoint may come from an earlier job, whose tunings this job did not ask for.
+std::vector<Tuning> KeptTunings(std::span<const Tuning> of_job, std::span<const Tuning> in_force);
+
 // Returns a hash of what the tuning changes.
 uint64_t HashOf(const Tuning& tuning);
 

@@ -35,6 +35,19 @@ TEST(TuningsTest, TheNextOneIsTheFirstThatIsNotInForceAndNotForALaterStep) {
   EXPECT_EQ(NextTuning(std::vector(100, Tuning{}), kMostTunings, 100), std::nullopt);
 }
 
+TEST(TuningsTest, ACheckpointKeepsTheTuningsThatTheJobHasInTheSamePlace) {
+  const std::vector<Tuning> in_force = {{.step = 5, .learning_rate = 0.1},
+                                        {.step = 9, .clip_norm = 2.0}};
+  const auto kept = [&](const std::vector<Tuning>& of_job) {
+    return KeptTunings(of_job, in_force).size();
+  };
+  EXPECT_EQ(kept({}), 0u);
+  EXPECT_EQ(kept({{.learning_rate = 0.1}}), 1u);
+  EXPECT_EQ(kept({{.learning_rate = 0.1}, {.step = 7, .clip_norm = 2.0}, {.clip_norm = 3.0}}), 2u);
+  EXPECT_EQ(kept({{.learning_rate = 0.2}, {.clip_norm = 2.0}}), 0u);
+  EXPECT_EQ(kept({{.learning_rate = 0.1}, {.learning_rate = 0.1, .clip_norm = 2.0}}), 1u);
+}
+
 TEST(TuningsTest, MessagesSayWhatTheyChangeAndNoMore) {
   for (const Tuning& tuning : {Tuning{.step = 3, .learning_rate = 0.0}, Tuning{.clip_norm = 2.0}}) {
     EXPECT_EQ(FromProto(ToProto(tuning)), tuning);

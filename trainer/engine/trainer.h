@@ -116,6 +116,7 @@ class Trainer {
   void NoteRestored(const v1alpha1::ResumePoint& resume, v1alpha1::WorkerJoined& joined) const;
   absl::Status LoadInitial();
   absl::Status Transfer(const v1alpha1::ResumePoint& resume);
+  void KeepTunings();
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);
 

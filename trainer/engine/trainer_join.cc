@@ -18,6 +18,7 @@
 #include "trainer/comm/mesh_shape.h"
 #include "trainer/commit/held_places.h"
 #include "trainer/commit/judge_item.h"
+#include "trainer/commit/tunings.h"
 #include "trainer/engine/link/round_errors.h"
 #include "trainer/engine/link/torch_errors.h"
 #include "trainer/engine/store/compare_data.h"
@@ -263,6 +264,18 @@ absl::Status Trainer::Transfer(const ResumePoint& resume) {
   return absl::OkStatus();
 }
 
+// Without this a new job that goes on from the checkpoint of a tuned one would not train by the
+// rate of its own manifest.
+void Trainer::KeepTunings() {
+  RunCounts counts = parts_.state.counts();
+  const size_t before = counts.tunings.size();
+  counts.tunings = KeptTunings(settings_.tunings, counts.tunings);
+  if (counts.tunings.size() == before) return;
+  MUSTER_LOG(WARN, "the checkpoint has tunings that this job has not: they are no longer in force",
+             {"checkpoint", before}, {"kept", counts.tunings.size()});
+  parts_.state.set_counts(counts);
+}
+
 absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
                               std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
@@ -285,6 +298,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
     case RestorePlan::Action::kLoad:
       MUSTER_RETURN_IF_ERROR(state.Divide(place.shard, place.stage.index));
       MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
+      KeepTunings();
       return state.commit().Restored();
     case RestorePlan::Action::kLoadCopy:
       MUSTER_RETURN_IF_ERROR(checkpoints_.LoadCopy(plan));

@@ -279,6 +279,23 @@ TEST_F(TrainerTest, TuningsAndWatchedStepsAreKeptInACheckpointAndByARankThatRece
   EXPECT_EQ(c->state().counts(), want);
 }
 
+TEST_F(TrainerTest, AnotherJobThatGoesOnFromATunedRunTrainsByItsOwnRate) {
+  settings_.steps = 4;
+  settings_.tunings = {{.step = 3, .learning_rate = 1e-5}};
+  auto a = Start();
+  Prepare({a.get()});
+  Go({a.get()}, Fresh(1));
+  ASSERT_TRUE(a->AwaitFinished().succeeded());
+  settings_.steps = 6;
+  settings_.tunings.clear();
+  auto b = Start();
+  const v1alpha1::CheckpointRef checkpoint = Prepare({b.get()})[0].checkpoints(0);
+  Go({b.get()}, FromCheckpoint(checkpoint, 2));
+  ASSERT_TRUE(b->AwaitFinished().succeeded());
+  EXPECT_EQ(b->outbox().Reports().back().tunings(), 0);
+  EXPECT_GT(b->outbox().Reports().back().learning_rate(), 1e-4);
+}
+
 TEST_F(TrainerTest, ATuningThatComesWhileRanksTrainIsInForceFromOneStepOn) {
   auto a = Start(), b = Start();
   Prepare({a.get(), b.get()});

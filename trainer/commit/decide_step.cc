@@ -52,6 +52,9 @@ void Count(Outcome outcome, const StepRules& rules, const PastSteps& before,
       counts && (after.in_row > rules.max_skipped_in_row || after.total > rules.max_skipped_total));
 }
 
+// A run whose rate were lowered without end would stand still, and look sound.
+constexpr double kLeastRateFactor = 0.01;
+
 // Judges a step with finite numbers, and counts it if it is a spike. Returns true if its update is
 // to be left out.
 bool SkipsSpike(const WatchRules& rules, const WatchedSteps& before, StepDecision& decision) {
@@ -69,7 +72,7 @@ bool SkipsSpike(const WatchRules& rules, const WatchedSteps& before, StepDecisio
   decision.set_spikes_in_row(before.in_row + 1);
   if (reports) return false;
   if (rules.response == SpikeResponse::kLowerRate) {
-    decision.set_rate_factor(before.rate_factor * rules.rate_factor);
+    decision.set_rate_factor(std::max(kLeastRateFactor, before.rate_factor * rules.rate_factor));
   }
   decision.set_skip_reason(decision.spike());
   return true;

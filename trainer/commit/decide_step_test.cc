@@ -436,6 +436,9 @@ TEST(WatchTest, EachSpikeLowersTheRateOfTheStepsAfterIt) {
   EXPECT_EQ(run[20].rate_factor(), 0.5);
   EXPECT_EQ(run[22].rate_factor(), 0.25);
   EXPECT_EQ(run[23].rate_factor(), 0.25);
+  PastSteps low = {.watched = {.rate_factor = 0.015}};
+  EXPECT_EQ(DecideAll(CalmThen({9.0}), low, Watching(SpikeResponse::kLowerRate))[20].rate_factor(),
+            0.01);
   // Once the watch is off, the rate stays as it is.
   PastSteps before = PastStepsAfter(run[23], Watching(SpikeResponse::kLowerRate), {});
   EXPECT_EQ(DecideAll({OfLoss(9.0)}, before).back().rate_factor(), 0.25);

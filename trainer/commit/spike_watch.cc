@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kLeastShareOfMedian = 0.02;
 constexpr double kToStandardDeviation = 1.4826;
+// Gradient norms of sound runs have a long tail, and losses have not.
+constexpr double kForNorms = 2.0;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -56,14 +58,15 @@ bool IsSpike(const std::vector<double>& past, double value, double deviations) {
 std::string WhySpike(const WatchedSteps& past, double loss, double norm, double deviations) {
   if (past.losses.size() < WatchedSteps::kLeast) return "";
   std::string why;
-  const auto judge = [&](const char* name, const std::vector<double>& values, double value) {
+  const auto judge = [&](const char* name, const std::vector<double>& values, double value,
+                         double most) {
     const Level level = LevelOf(values);
-    if (!IsAbove(level, value, deviations)) return;
+    if (!IsAbove(level, value, most)) return;
     absl::StrAppend(&why, why.empty() ? "" : ", and ", name, " ", value, " is ", level.Of(value),
                     " deviations above ", level.median);
   };
-  judge("loss", past.losses, loss);
-  judge("gradient norm", past.norms, norm);
+  judge("loss", past.losses, loss, deviations);
+  judge("gradient norm", past.norms, norm, kForNorms * deviations);
   if (why.empty()) return "";
   return absl::StrCat(why, ", the median of ", past.losses.size(), " steps");
 }

@@ -54,8 +54,9 @@ struct WatchedSteps {
 // `past` must not be empty.
 bool IsSpike(const std::vector<double>& past, double value, double deviations);
 
-// Returns a sentence with the numbers that says what is far above the past steps; "" if the step is
-// not a spike, or if there are fewer than kLeast past steps.
+// Returns a sentence with the numbers that says what is far above the past steps: a loss by
+// `deviations`, a gradient norm by twice as many. Returns "" if the step is not a spike, or if
+// there are fewer than kLeast past steps.
 std::string WhySpike(const WatchedSteps& past, double loss, double norm, double deviations);
 
 }  // namespace muster::trainer

@@ -41,6 +41,9 @@ TEST(WhySpikeTest, SaysWhatIsFarAboveWithTheNumbers) {
   WatchedSteps past;
   for (int i = 0; i < 20; ++i) past.Add(2.0, 1.0);
   EXPECT_EQ(WhySpike(past, 2.1, 1.1, 10.0), "");
+  EXPECT_EQ(WhySpike(past, 2.1, 1.39, 10.0), "") << "a norm has twice as far to go";
+  EXPECT_EQ(WhySpike(past, 2.1, 1.41, 10.0),
+            "gradient norm 1.41 is 20.5 deviations above 1, the median of 20 steps");
   EXPECT_EQ(WhySpike(past, 3.0, 1.1, 10.0),
             "loss 3 is 25 deviations above 2, the median of 20 steps");
   EXPECT_EQ(WhySpike(past, 3.0, 2.0, 10.0),

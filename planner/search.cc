@@ -166,8 +166,8 @@ class Search {
   }
 
  private:
-  // Tries the stages of ZeRO for so many workers: all of them divide the state, or those of one
-  // group of linked devices.
+  // Tries the stages of ZeRO for this number of workers. The state is divided among all of them, or
+  // among those of one group of linked devices.
   void TryStates(const Layout& mesh, int64_t workers) {
     const int64_t inside = int64_t{request_.wiring.joined} / (mesh.tensor * mesh.context);
     std::vector<int64_t> shards = {workers};

@@ -233,7 +233,7 @@ struct BusyView {
   double busy = 1;    // the mean part of the time in which the ranks were busy
 };
 
-// A step that the ranks judged to be a spike, and why, in a sentence.
+// A step that the ranks judged to be a spike. `why` is a sentence with the numbers.
 struct SpikeView {
   int64_t step = 0;
   std::string why;

@@ -24,18 +24,28 @@ PackedNumbers PackInt8(const at::Tensor& flat) {
   const int64_t count = flat.numel(), missing = (kInt8Block - count % kInt8Block) % kInt8Block;
   at::Tensor x = flat.to(Wide(flat.scalar_type()));
   if (missing > 0) x = at::constant_pad_nd(x, {0, missing});
-  x = x.view({-1, kInt8Block});
-  const at::Tensor largest =
-      at::linalg_vector_norm(x, std::numeric_limits<double>::infinity(), {1}, /*keepdim=*/true);
-  at::Tensor scales = largest.div(kMostSteps);
-  scales.masked_fill_(scales.lt(SmallestNormal(x.scalar_type())),
-                      std::numeric_limits<double>::infinity());
-  const at::Tensor steps = x.div(scales).round_();
-  scales.masked_fill_(scales.isinf().logical_and_(largest.isfinite()), 0.0);
-  return {flat.scalar_type(), count, steps.to(at::kChar), scales};
+  const Int8Blocks blocks = RoundToInt8(x.view({-1, kInt8Block}));
+  return {flat.scalar_type(), count, blocks.steps, blocks.scales};
 }
 
 }  // namespace
+
+Int8Blocks RoundToInt8(const at::Tensor& numbers, const at::Tensor& uniform) {
+  const at::Tensor largest = at::linalg_vector_norm(
+      numbers, std::numeric_limits<double>::infinity(), {-1}, /*keepdim=*/true);
+  at::Tensor scales = largest.div(kMostSteps);
+  scales.masked_fill_(scales.lt(SmallestNormal(numbers.scalar_type())),
+                      std::numeric_limits<double>::infinity());
+  at::Tensor steps = numbers.div(scales);
+  if (uniform.defined()) {
+    // The sum of a whole number and one just below 1 may be rounded up to the next whole number.
+    steps.add_(uniform).floor_().clamp_(-kMostSteps, kMostSteps);
+  } else {
+    steps.round_();
+  }
+  scales.masked_fill_(scales.isinf().logical_and_(largest.isfinite()), 0.0);
+  return {steps.to(at::kChar), scales};
+}
 
 bool CanPack(c10::ScalarType type, SavedFormat format) {
   const bool wide = type == at::kDouble || type == at::kFloat;

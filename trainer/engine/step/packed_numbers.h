@@ -35,6 +35,17 @@ PackedNumbers Pack(const at::Tensor& flat, planner::SavedFormat format);
 // Returns the rounded numbers, flat, in their type.
 at::Tensor Unpack(const PackedNumbers& packed);
 
+// Blocks of numbers as whole multiples, `steps`, of the scale of each block.
+struct Int8Blocks {
+  at::Tensor steps;   // int8, in the shape of the numbers
+  at::Tensor scales;  // as many, with 1 in place of the last dimension; 0 for a block of zeros
+};
+
+// Rounds FP32 or FP64 numbers [..., planner::kInt8Block], each row by its own scale, as Pack() does
+// with INT8. With `uniform`, numbers in [0, 1) whose shape can be broadcast to that of the numbers,
+// each becomes one of its two neighbours: the upper one if `uniform` is more than the way up to it.
+Int8Blocks RoundToInt8(const at::Tensor& numbers, const at::Tensor& uniform = {});
+
 }  // namespace muster::trainer
 
 #endif  // MUSTER_TRAINER_ENGINE_STEP_PACKED_NUMBERS_H_

@@ -1,16 +1,15 @@
 #include "trainer/engine/step/rounded_sums.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "ATen/ops/cat.h"
 #include "ATen/ops/empty.h"
-#include "ATen/ops/linalg_vector_norm.h"
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "planner/activations.h"
+#include "trainer/engine/step/packed_numbers.h"
 #include "trainer/parallel/slices.h"
 #include "trainer/parallel/unit_layout.h"
 
@@ -19,7 +18,6 @@ namespace {
 
 using planner::kInt8Block;
 
-constexpr double kMostSteps = 127.0;
 static_assert(kChunkElements % kInt8Block == 0, "a block lies in one chunk, and so in one slice");
 
 // The generator SplitMix64 (Steele et al., 2014).
@@ -52,25 +50,11 @@ at::Tensor UniformChunk(const RoundingKey& key, const at::TensorOptions& options
   return chunk.to(options);
 }
 
-double SmallestNormal(c10::ScalarType type) {
-  return type == at::kDouble ? std::numeric_limits<double>::min()
-                             : std::numeric_limits<float>::min();
-}
-
-// Returns the bytes of whole chunks in INT8: the steps of all numbers, then the scales of all
-// blocks.
+// Returns the bytes of whole chunks in INT8: all steps, and then the scale of each block.
 at::Tensor ToInt8(const at::Tensor& numbers, const at::Tensor& uniform) {
-  const at::Tensor x = numbers.view({-1, uniform.size(0), kInt8Block});
-  const at::Tensor largest =
-      at::linalg_vector_norm(x, std::numeric_limits<double>::infinity(), {2}, /*keepdim=*/true);
-  at::Tensor scales = largest.div(kMostSteps);
-  // Blocks of numbers that are almost zero become zeros.
-  at::Tensor divisors = scales.masked_fill(scales.lt(SmallestNormal(x.scalar_type())),
-                                           std::numeric_limits<double>::infinity());
-  const at::Tensor steps = x.div(divisors).add_(uniform).floor_().clamp_(-kMostSteps, kMostSteps);
-  scales.masked_fill_(divisors.isinf().logical_and_(largest.isfinite()), 0.0);
+  const Int8Blocks blocks = RoundToInt8(numbers.view({-1, uniform.size(0), kInt8Block}), uniform);
   return at::cat(
-      {steps.to(at::kChar).view({-1}).view(at::kByte), scales.view({-1}).view(at::kByte)});
+      {blocks.steps.view({-1}).view(at::kByte), blocks.scales.view({-1}).view(at::kByte)});
 }
 
 at::Tensor FromInt8(const at::Tensor& bytes, int64_t count, c10::ScalarType type) {

@@ -243,9 +243,33 @@ TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumber
   EXPECT_EQ(a->outbox().Reports().back().skipped_total(), 4);
 }
 
+class KeptCountsTest : public TrainerTest {
+ protected:
+  // Gives the state of a rank that has ended to one that receives it, and its checkpoint to
+  // another. Returns the counts of the first, which both must have.
+  RunCounts CountsKeptOf(ThreadTrainer& a) {
+    auto b = Start();
+    const auto positions = Prepare({&a, b.get()});
+    const RunCounts counts = a.state().counts();
+    ResumePoint resume = Live(positions[0], 2);
+    resume.add_receivers(1);
+    Go({&a, b.get()}, resume);
+    EXPECT_TRUE(b->AwaitFinished().succeeded());
+    b->Kill();
+    EXPECT_EQ(b->state().counts(), counts);
+    auto c = Start();
+    const v1alpha1::CheckpointRef checkpoint = Prepare({c.get()})[0].checkpoints(0);
+    Go({c.get()}, FromCheckpoint(checkpoint, 3));
+    EXPECT_TRUE(c->AwaitFinished().succeeded());
+    c->Kill();
+    EXPECT_EQ(c->state().counts(), counts);
+    return counts;
+  }
+};
+
 // A rank that receives the state, and one that loads it, go on with the tunings in force and the
 // steps by which others are judged.
-TEST_F(TrainerTest, TuningsAndWatchedStepsAreKeptInACheckpointAndByARankThatReceives) {
+TEST_F(KeptCountsTest, TuningsAndWatchedStepsAreKeptInACheckpointAndByARankThatReceives) {
   options_.watch = {.response = SpikeResponse::kSkip};
   settings_.steps = 4;
   settings_.tunings = {{.step = 3, .learning_rate = 1e-5}};
@@ -260,23 +284,9 @@ TEST_F(TrainerTest, TuningsAndWatchedStepsAreKeptInACheckpointAndByARankThatRece
     EXPECT_EQ(reports[i].tuning().step(), i >= 2 ? 3 : 0);
     EXPECT_TRUE(i < 2 || reports[i].learning_rate() < 1.1e-5) << reports[i].learning_rate();
   }
-  auto b = Start();
-  const auto positions = Prepare({a.get(), b.get()});
-  const RunCounts want = a->state().counts();
-  EXPECT_EQ(want.tunings, settings_.tunings);
-  EXPECT_EQ(want.watched.losses.size(), 4u);
-  ResumePoint resume = Live(positions[0], 2);
-  resume.add_receivers(1);
-  Go({a.get(), b.get()}, resume);
-  ASSERT_TRUE(b->AwaitFinished().succeeded());
-  b->Kill();
-  EXPECT_EQ(b->state().counts(), want);
-  auto c = Start();
-  const v1alpha1::CheckpointRef checkpoint = Prepare({c.get()})[0].checkpoints(0);
-  Go({c.get()}, FromCheckpoint(checkpoint, 3));
-  ASSERT_TRUE(c->AwaitFinished().succeeded());
-  c->Kill();
-  EXPECT_EQ(c->state().counts(), want);
+  const RunCounts kept = CountsKeptOf(*a);
+  EXPECT_EQ(kept.tunings, settings_.tunings);
+  EXPECT_EQ(kept.watched.losses.size(), 4u);
 }
 
 TEST_F(TrainerTest, AnotherJobThatGoesOnFromATunedRunTrainsByItsOwnRate) {
@@ -334,7 +344,8 @@ TEST_F(TrainerTest, ASpikeUnderStopEndsTheRunWithACheckpointOfTheWeightsBeforeIt
   EXPECT_NE(last.spike(), "");
 }
 
-class SkippedStepsTest : public TrainerTest, public testing::WithParamInterface<at::ScalarType> {};
+class SkippedStepsTest : public KeptCountsTest,
+                         public testing::WithParamInterface<at::ScalarType> {};
 
 // In FP32 the steps count as skipped, in FP16 each halves the loss scale.
 TEST_P(SkippedStepsTest, AreKeptInACheckpointAndByARankThatReceives) {
@@ -351,29 +362,7 @@ TEST_P(SkippedStepsTest, AreKeptInACheckpointAndByARankThatReceives) {
   } else {
     want.skipped = {.in_row = 3, .total = 3};
   }
-  auto b = Start();
-  const auto positions = Prepare({a.get(), b.get()});
-  EXPECT_EQ(a->state().counts(), want);
-  ResumePoint resume;
-  resume.set_source(ResumePoint::LIVE);
-  resume.set_history(kHistory);
-  *resume.mutable_version() = positions[0].applied();
-  resume.add_receivers(1);
-  resume.set_next_attempt(2);
-  Go({a.get(), b.get()}, resume);
-  ASSERT_TRUE(b->AwaitFinished().succeeded());
-  b->Kill();
-  EXPECT_EQ(b->state().counts(), want);
-  auto c = Start();
-  resume.Clear();
-  resume.set_source(ResumePoint::CHECKPOINT);
-  resume.set_history(kHistory);
-  *resume.mutable_checkpoint() = Prepare({c.get()})[0].checkpoints(0);
-  *resume.mutable_version() = resume.checkpoint().version();
-  Go({c.get()}, resume);
-  ASSERT_TRUE(c->AwaitFinished().succeeded());
-  c->Kill();
-  EXPECT_EQ(c->state().counts(), want);
+  EXPECT_EQ(CountsKeptOf(*a), want);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, SkippedStepsTest, testing::Values(at::kFloat, at::kHalf),

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/TensorOperators.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/local_communicator.h"
@@ -22,12 +21,11 @@
 #include "trainer/engine/state/training_state.h"
 #include "trainer/engine/step/engine.h"
 #include "trainer/engine/testing/local_groups.h"
+#include "trainer/engine/testing/loud_model.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/train_ranks.h"
 #include "trainer/model/block.h"
-#include "trainer/model/families/model_factory.h"
-#include "trainer/model/parameter.h"
 #include "trainer/optim/muon.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/schedule.h"
@@ -35,13 +33,7 @@
 namespace muster::trainer {
 namespace {
 
-struct Layout {
-  MeshShape mesh;
-  Division divided;
-  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
-};
-
-std::vector<Layout> Layouts() {
+std::vector<RankLayout> Layouts() {
   return {{{.data = 2}, {}},
           {{.shard = 3}, {.values = true, .gradients = true}},
           {{.tensor = 2}, {}},
@@ -58,16 +50,6 @@ StepRequests AskForTunings(const TrainingState& state) {
   return {.tuning = NextTuning(kOfJob, state.counts().tunings.size(), state.applied()->step() + 2)};
 }
 
-std::vector<RankResult> Train(const Layout& layout, TrainingOptions options, int steps,
-                              const Ask& ask) {
-  options.divided = layout.divided;
-  options.pipeline_schedule = layout.schedule;
-  return TrainRanks(
-      layout.mesh, TinyModel(0.1).vocabulary, steps,
-      [&](int rank) { return MakeRankState(TinyModel(0.1), options, layout.mesh, rank); }, nullptr,
-      ask);
-}
-
 double RateOfReference(const Schedule& schedule, int64_t step) {
   return step < 4 ? schedule.peak : 0.1 * schedule.peak;
 }
@@ -79,12 +61,12 @@ TEST(LiveChangesTest, ATunedRunIsTheOneWhoseScheduleHadTheRatesFromTheStart) {
   options.clip_norm = 0.0;
   TrainingOptions planned = options;
   planned.schedule.rate = &RateOfReference;
-  const RankResult want = Train({}, planned, 5, nullptr)[0];
+  const RankResult want = TrainLayout({}, planned, 5, nullptr)[0];
   for (const bool divided : {false, true}) {
     for (int world = 1; world <= 3; ++world) {
-      const Layout layout = {divided ? MeshShape{.shard = world} : MeshShape{.data = world},
-                             {.values = divided, .gradients = divided}};
-      for (const RankResult& rank : Train(layout, options, 5, AskForTunings)) {
+      const RankLayout layout = {divided ? MeshShape{.shard = world} : MeshShape{.data = world},
+                                 {.values = divided, .gradients = divided}};
+      for (const RankResult& rank : TrainLayout(layout, options, 5, AskForTunings)) {
         EXPECT_EQ(rank.losses, want.losses) << world;
         EXPECT_EQ(rank.norms, want.norms) << world;
         EXPECT_EQ(rank.values, want.values) << world;
@@ -97,10 +79,10 @@ TEST(LiveChangesTest, EveryLayoutPutsATuningIntoForceAtItsStep) {
   TrainingOptions options = TinyOptions();
   for (const OptimizerFactory make : {TinyOptions().optimizer.make, &MakeMuon}) {
     options.optimizer.make = make;
-    const RankResult one = Train({}, options, 7, AskForTunings)[0];
-    for (const Layout& layout : Layouts()) {
+    const RankResult one = TrainLayout({}, options, 7, AskForTunings)[0];
+    for (const RankLayout& layout : Layouts()) {
       SCOPED_TRACE(NameOf(layout.mesh, layout.divided));
-      for (const RankResult& rank : Train(layout, options, 7, AskForTunings)) {
+      for (const RankResult& rank : TrainLayout(layout, options, 7, AskForTunings)) {
         ASSERT_EQ(rank.decisions.size(), 7u);
         for (size_t i = 0; i < 7; ++i) {
           const v1alpha1::StepDecision& decision = rank.decisions[i];
@@ -157,50 +139,21 @@ TEST(LiveChangesTest, ARankThatLostTheVoteGetsTheTuningWithTheDecision) {
   ExpectEqualState(*cut.state, *calm.state);
 }
 
-// The last block of a model, whose loss is multiplied at one step.
-class SpikyBlock final : public Block {
- public:
-  SpikyBlock(std::unique_ptr<Block> block, int64_t step) : block_(std::move(block)), step_(step) {}
-  std::string name() const override { return block_->name(); }
-  const std::vector<ParameterSpec>& parameters() const override { return block_->parameters(); }
-  void Bind(std::vector<at::Tensor> views) override { block_->Bind(std::move(views)); }
-  int64_t cost() const override { return block_->cost(); }
-  bool divides_sequence() const override { return block_->divides_sequence(); }
-  bool can_split_backward() const override { return block_->can_split_backward(); }
-  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    BlockOutput output = block_->Forward(std::move(inputs), context);
-    if (context.training && context.step == step_) output.tensors[0] = output.tensors[0] * 8.0;
-    return output;
-  }
-
- private:
-  const std::unique_ptr<Block> block_;
-  const int64_t step_;
-};
-
 constexpr int64_t kSpike = 20;
 
-std::vector<RankResult> TrainSpiky(const Layout& layout, TrainingOptions options) {
-  options.divided = layout.divided;
-  options.pipeline_schedule = layout.schedule;
+std::vector<RankResult> TrainSpiky(const RankLayout& layout, TrainingOptions options) {
+  options = OptionsUnder(layout, std::move(options));
   options.watch = {.response = SpikeResponse::kLowerRate};
-  return TrainRanks(layout.mesh, TinyModel(0.1).vocabulary, kSpike + 2, [&](int rank) {
-    Model model = *MakeModel(TinyModel(0.1));
-    model.blocks.back() = std::make_unique<SpikyBlock>(std::move(model.blocks.back()), kSpike);
-    const CopyPlace place = PlaceOf(layout.mesh, rank);
-    options.parts = place.part.count;
-    options.stages = layout.mesh.pipeline;
-    auto state = TrainingState::Create(std::move(model), options, place.shard, nullptr,
-                                       place.part.index, place.stage.index);
-    EXPECT_TRUE(state.ok()) << state.status();
-    EXPECT_TRUE((*state)->InitializeFresh().ok());
-    return *std::move(state);
-  });
+  const Loudness loudness = [](const MicroBatchContext& context) {
+    return context.training && context.step == kSpike ? 8.0 : 1.0;
+  };
+  return TrainRanks(layout.mesh, TinyModel(0.1).vocabulary, kSpike + 2,
+                    [&](int rank) { return MakeLoudRank(options, loudness, layout.mesh, rank); });
 }
 
 TEST(LiveChangesTest, ASpikeIsSkippedByEveryRankOfEachLayout) {
   const RankResult one = TrainSpiky({}, TinyOptions())[0];
-  for (const Layout& layout : Layouts()) {
+  for (const RankLayout& layout : Layouts()) {
     SCOPED_TRACE(NameOf(layout.mesh, layout.divided));
     for (const RankResult& rank : TrainSpiky(layout, TinyOptions())) {
       ASSERT_EQ(rank.decisions.size(), static_cast<size_t>(kSpike) + 2);
@@ -219,7 +172,8 @@ TEST(LiveChangesTest, DeterministicModeSkipsTheSameSpikeWithTheSameBits) {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
   const RankResult one = TrainSpiky({}, options)[0];
-  for (const Layout& layout : {Layout{{.data = 3}, {}}, Layout{{.shard = 2}, {.values = true}}}) {
+  for (const RankLayout& layout :
+       {RankLayout{{.data = 3}, {}}, RankLayout{{.shard = 2}, {.values = true}}}) {
     for (const RankResult& rank : TrainSpiky(layout, options)) {
       EXPECT_EQ(rank.losses, one.losses);
       EXPECT_EQ(rank.norms, one.norms);

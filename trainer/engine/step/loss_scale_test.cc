@@ -27,12 +27,11 @@
 #include "trainer/engine/step/engine.h"
 #include "trainer/engine/store/rejoin.h"
 #include "trainer/engine/testing/local_groups.h"
+#include "trainer/engine/testing/loud_model.h"
 #include "trainer/engine/testing/solo_engine.h"
 #include "trainer/engine/testing/synthetic_feed.h"
 #include "trainer/engine/testing/train_ranks.h"
 #include "trainer/model/block.h"
-#include "trainer/model/families/model_factory.h"
-#include "trainer/model/parameter.h"
 
 namespace muster::trainer {
 namespace {
@@ -43,46 +42,14 @@ TrainingOptions Options() {
   return options;
 }
 
-// The last block of a model, whose loss is multiplied.
-class LoudBlock final : public Block {
- public:
-  LoudBlock(std::unique_ptr<Block> block, double factor)
-      : block_(std::move(block)), factor_(factor) {}
-  std::string name() const override { return block_->name(); }
-  const std::vector<ParameterSpec>& parameters() const override { return block_->parameters(); }
-  void Bind(std::vector<at::Tensor> views) override { block_->Bind(std::move(views)); }
-  int64_t cost() const override { return block_->cost(); }
-  bool divides_sequence() const override { return block_->divides_sequence(); }
-  bool can_split_backward() const override { return block_->can_split_backward(); }
-  BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
-    BlockOutput output = block_->Forward(std::move(inputs), context);
-    output.tensors[0] = output.tensors[0] * factor_;
-    return output;
-  }
-
- private:
-  const std::unique_ptr<Block> block_;
-  const double factor_;
-};
-
-std::unique_ptr<TrainingState> MakeLoudRank(TrainingOptions options, double factor,
-                                            const MeshShape& mesh, int rank) {
-  Model model = *MakeModel(TinyModel(0.1));
-  model.blocks.back() = std::make_unique<LoudBlock>(std::move(model.blocks.back()), factor);
-  const CopyPlace place = PlaceOf(mesh, rank);
-  options.parts = place.part.count;
-  options.stages = mesh.pipeline;
-  auto state = TrainingState::Create(std::move(model), options, place.shard, nullptr,
-                                     place.part.index, place.stage.index);
-  EXPECT_TRUE(state.ok()) << state.status();
-  EXPECT_TRUE((*state)->InitializeFresh().ok());
-  return *std::move(state);
+Loudness Always(double factor) {
+  return [factor](const MicroBatchContext&) { return factor; };
 }
 
 std::vector<RankResult> TrainLoud(const TrainingOptions& options, double factor,
                                   const MeshShape& mesh, int steps) {
   return TrainRanks(mesh, TinyModel(0.1).vocabulary, steps,
-                    [&](int rank) { return MakeLoudRank(options, factor, mesh, rank); });
+                    [&](int rank) { return MakeLoudRank(options, Always(factor), mesh, rank); });
 }
 
 // Returns a factor by which the gradients of the loss overflow at the first scale, but are far from
@@ -102,24 +69,18 @@ TEST(LossScaleTest, AnOverflowSkipsTheStepOnEveryRankAndTheNextHasHalfTheScale) 
   ASSERT_TRUE(loud > 1.0) << loud;
   const RankResult one = TrainLoud(Options(), loud, {}, 4)[0];
   using Schedule = PipelineSchedule;
-  const struct {
-    MeshShape mesh;
-    Division divided;
-    Schedule schedule = Schedule::kOneForwardOneBackward;
-  } kLayouts[] = {{{.data = 2}, {}},
-                  {{.shard = 2}, {.gradients = true}},
-                  {{.shard = 3}, {.values = true, .gradients = true}},
-                  {{.tensor = 2}, {}},
-                  {{.context = 2}, {}},
-                  {{.pipeline = 2}, {}},
-                  {{.pipeline = 2}, {}, Schedule::kZeroBubble},
-                  {{.pipeline = 2, .shard = 2, .tensor = 2},
-                   {.values = true, .gradients = true},
-                   Schedule::kZeroBubble}};
+  const RankLayout kLayouts[] = {{{.data = 2}, {}},
+                                 {{.shard = 2}, {.gradients = true}},
+                                 {{.shard = 3}, {.values = true, .gradients = true}},
+                                 {{.tensor = 2}, {}},
+                                 {{.context = 2}, {}},
+                                 {{.pipeline = 2}, {}},
+                                 {{.pipeline = 2}, {}, Schedule::kZeroBubble},
+                                 {{.pipeline = 2, .shard = 2, .tensor = 2},
+                                  {.values = true, .gradients = true},
+                                  Schedule::kZeroBubble}};
   for (const auto& layout : kLayouts) {
-    TrainingOptions options = Options();
-    options.divided = layout.divided;
-    options.pipeline_schedule = layout.schedule;
+    const TrainingOptions options = OptionsUnder(layout, Options());
     const MeshShape& mesh = layout.mesh;
     SCOPED_TRACE(absl::StrCat(mesh.pipeline, " ", mesh.data, " ", mesh.shard, " ", mesh.context,
                               " ", mesh.tensor, " ", layout.schedule == Schedule::kZeroBubble));
@@ -207,7 +168,7 @@ TEST(LossScaleTest, ARelayedDecisionUnscalesByTheScaleOfItsStep) {
 at::Tensor Gradients(at::ScalarType compute, int64_t scale) {
   TrainingOptions options = TinyOptions();
   options.types.compute = compute;
-  const auto state = MakeLoudRank(options, 1.0 / 1024, {}, 0);
+  const auto state = MakeLoudRank(options, Always(1.0 / 1024), {}, 0);
   state->set_counts({.loss_scale = {.scale = scale}});
   const LocalGroups alone({});
   const std::atomic<bool> interrupt = false;

@@ -18,15 +18,9 @@
 namespace muster::trainer {
 namespace {
 
-struct Layout {
-  MeshShape mesh;
-  Division divided;
-  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
-};
-
 constexpr Division kZero2 = {.gradients = true};
 constexpr Division kZero3 = {.values = true, .gradients = true};
-const Layout kLayouts[] = {
+const RankLayout kLayouts[] = {
     {{.data = 3}},
     {{.shard = 2}},
     {{.data = 2, .shard = 2}, kZero2},
@@ -34,15 +28,11 @@ const Layout kLayouts[] = {
     {{.data = 2, .tensor = 2}},
     {{.pipeline = 2, .shard = 2, .context = 2}, kZero3, PipelineSchedule::kZeroBubble}};
 
-std::vector<RankResult> Train(const Layout& layout, const CommunicationOptions& communication,
+std::vector<RankResult> Train(const RankLayout& layout, const CommunicationOptions& communication,
                               int steps = 8) {
   TrainingOptions options = TinyOptions();
-  options.divided = layout.divided;
-  options.pipeline_schedule = layout.schedule;
   options.communication = communication;
-  return TrainRanks(layout.mesh, TinyModel(0.1).vocabulary, steps, [&](int rank) {
-    return MakeRankState(TinyModel(0.1), options, layout.mesh, rank);
-  });
+  return TrainLayout(layout, options, steps);
 }
 
 TEST(SentNumbersTest, EveryLayoutTrainsLikeOneThatRoundsNothing) {
@@ -50,7 +40,7 @@ TEST(SentNumbersTest, EveryLayoutTrainsLikeOneThatRoundsNothing) {
     SentNumbers gradients;
     double limit;  // of losses and norms, relative
   } kSent[] = {{SentNumbers::kBf16, 1e-3}, {SentNumbers::kInt8, 5e-3}};
-  for (const Layout& layout : kLayouts) {
+  for (const RankLayout& layout : kLayouts) {
     const RankResult exact = Train(layout, {})[0];
     for (const auto& sent : kSent) {
       SCOPED_TRACE(NameOf(layout.mesh, layout.divided));

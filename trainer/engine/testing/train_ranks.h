@@ -92,18 +92,22 @@ inline RankResult TrainRank(TrainingState& state, int64_t vocabulary, int steps,
 
 // Returns the initialised state of a rank of the layout, with its part, stage and shard of a model;
 // null, with a failure of the test, if it cannot be made.
-inline std::unique_ptr<TrainingState> MakeRankState(const planner::ModelShape& shape,
-                                                    TrainingOptions options, const MeshShape& mesh,
-                                                    int rank) {
+inline std::unique_ptr<TrainingState> MakeRankState(Model model, TrainingOptions options,
+                                                    const MeshShape& mesh, int rank) {
   const CopyPlace place = PlaceOf(mesh, rank);
   options.parts = place.part.count;
   options.stages = place.stage.count;
-  auto state = TrainingState::Create(*MakeModel(shape), options, place.shard, nullptr,
+  auto state = TrainingState::Create(std::move(model), options, place.shard, nullptr,
                                      place.part.index, place.stage.index);
   EXPECT_TRUE(state.ok()) << state.status();
   if (!state.ok()) return nullptr;
   EXPECT_TRUE((*state)->InitializeFresh().ok());
   return *std::move(state);
+}
+inline std::unique_ptr<TrainingState> MakeRankState(const planner::ModelShape& shape,
+                                                    const TrainingOptions& options,
+                                                    const MeshShape& mesh, int rank) {
+  return MakeRankState(*MakeModel(shape), options, mesh, rank);
 }
 
 // Returns the layout and what it divides, for messages.
@@ -132,6 +136,30 @@ inline std::vector<RankResult> TrainRanks(const MeshShape& mesh, int64_t vocabul
   }
   for (std::thread& thread : threads) thread.join();
   return results;
+}
+
+// How ranks share the work and the state of a run.
+struct RankLayout {
+  MeshShape mesh;
+  Division divided;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+};
+
+// Returns the options of a run under the layout.
+inline TrainingOptions OptionsUnder(const RankLayout& layout, TrainingOptions options) {
+  options.divided = layout.divided;
+  options.pipeline_schedule = layout.schedule;
+  return options;
+}
+
+// Trains tiny models with dropout under the layout.
+inline std::vector<RankResult> TrainLayout(const RankLayout& layout, const TrainingOptions& options,
+                                           int steps, const Ask& ask = nullptr) {
+  const TrainingOptions under = OptionsUnder(layout, options);
+  return TrainRanks(
+      layout.mesh, TinyModel(0.1).vocabulary, steps,
+      [&](int rank) { return MakeRankState(TinyModel(0.1), under, layout.mesh, rank); }, nullptr,
+      ask);
 }
 
 // Trains tiny models with dropout. `files_of` names a rank's disk, for state that rests in files.
